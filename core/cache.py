@@ -23,7 +23,7 @@ from core.settings import Settings
 
 @dataclass
 class CacheClaim:
-    """A value that is looked up: None until whoever claimed its key has made it."""
+    """Hold a value that is looked up: None until the thread that claimed its key has made it."""
 
     value: bytes | None = None
 
@@ -74,8 +74,8 @@ class Cache:
         self._near.clear()
 
     def get(self, key: str) -> bytes | None:
-        """Return what is remembered."""
-        return self._looked_up([key]).get(key) if self.enabled else None
+        """Return the cached value of a key, None for an unknown one."""
+        return self._look_up([key]).get(key) if self.enabled else None
 
     def put(self, key: str, value: bytes) -> None:
         """Remember a value."""
@@ -88,18 +88,18 @@ class Cache:
         None is not remembered. A key that another thread has claimed is waited for until `deadline`
         (`time.monotonic()`); when that thread fails, leaves None or is late, this one makes it.
         """
-        held = self.get(key)
-        if held is None and self.enabled:
-            mine, others = self._claimed([key])
+        value = self.get(key)
+        if value is None and self.enabled:
+            mine, others = self._claim_keys([key])
             if mine:
                 claim = CacheClaim()
-                with self._being_made(mine) as made:
+                with self._publish(mine) as made:
                     yield claim
                     if claim.value is not None:
                         made[key] = claim.value
                 return
-            held = _waited(others[key], deadline)
-        yield CacheClaim(held)
+            value = _wait_for(others[key], deadline)
+        yield CacheClaim(value)
 
     def many(
         self, keys: Sequence[str], make: Callable[[list[str]], Mapping[str, bytes]]
@@ -108,32 +108,32 @@ class Cache:
         wanted = list(dict.fromkeys(keys))
         if not self.enabled:
             return dict(make(wanted)) if wanted else {}
-        found = self._looked_up(wanted)
-        mine, others = self._claimed([key for key in wanted if key not in found])
+        found = self._look_up(wanted)
+        mine, others = self._claim_keys([key for key in wanted if key not in found])
         if mine:
-            with self._being_made(mine) as made:
+            with self._publish(mine) as made:
                 made |= make(mine)
             found |= {key: made[key] for key in mine if key in made}
-        waited = {key: _waited(future, None) for key, future in others.items()}
+        waited = {key: _wait_for(future, None) for key, future in others.items()}
         found |= {key: value for key, value in waited.items() if value is not None}
         failed = [key for key in waited if key not in found]
         return found | (dict(make(failed)) if failed else {})
 
-    def _looked_up(self, keys: Sequence[str]) -> dict[str, bytes]:
-        held = dict(zip(keys, self._near.get(keys), strict=True))
-        missing = [key for key, one in held.items() if one is None]
+    def _look_up(self, keys: Sequence[str]) -> dict[str, bytes]:
+        entries = dict(zip(keys, self._near.get(keys), strict=True))
+        missing = [key for key, one in entries.items() if one is None]
         if self._far is not None and missing:
             for key, one in zip(missing, self._far.get(missing), strict=True):
-                if one is not None:  # it ends when it would have ended afar
+                if one is not None:  # it expires when the shared one does
                     self._near.hold(key, one)
-                    held[key] = one
-        found = {key: one.value for key, one in held.items() if one is not None}
+                    entries[key] = one
+        found = {key: one.value for key, one in entries.items() if one is not None}
         with self._lock:
             self.hits += len(found)
-            self.misses += len(held) - len(found)
+            self.misses += len(entries) - len(found)
         return found
 
-    def _claimed(self, keys: Sequence[str]) -> tuple[list[str], dict[str, Future[bytes | None]]]:
+    def _claim_keys(self, keys: Sequence[str]) -> tuple[list[str], dict[str, Future[bytes | None]]]:
         """Return the keys this thread has to make, and those that others are making."""
         with self._lock:
             others = {key: self._making[key] for key in keys if key in self._making}
@@ -143,8 +143,8 @@ class Cache:
         return mine, others
 
     @contextmanager
-    def _being_made(self, mine: list[str]) -> Iterator[dict[str, bytes]]:
-        """Remember what is put into the mapping, and give it to those who wait for these keys."""
+    def _publish(self, mine: list[str]) -> Iterator[dict[str, bytes]]:
+        """Cache the values put into the mapping, and hand them to the threads waiting for them."""
         made: dict[str, bytes] = {}
         try:
             yield made
@@ -169,7 +169,7 @@ def local_cache(name: str, entries: int, seconds: float = 86_400.0) -> Cache:
     return Cache(name, MemoryStore(entries=entries), random_secret(), seconds)
 
 
-def _waited(future: Future[bytes | None], deadline: float | None) -> bytes | None:
+def _wait_for(future: Future[bytes | None], deadline: float | None) -> bytes | None:
     left = None if deadline is None else max(0.0, deadline - time.monotonic())
     try:
         return future.result(timeout=left)
@@ -182,7 +182,7 @@ HOUR, MINUTE, MB = 3600.0, 60.0, 1_000_000
 
 @dataclass(frozen=True)
 class Caches:
-    """Hold what is remembered: vectors, a model's rewrites, search results, and answers."""
+    """Hold the caches of vectors, a model's rewrites, search results and answers."""
 
     embeddings: Cache
     rewrites: Cache

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from redis import Redis
 
 
-class Held(NamedTuple):
-    """Hold one remembered value, good until a time of `time.time()`."""
+class CachedValue(NamedTuple):
+    """Pair a cached value with the time of `time.time()` until which it is good."""
 
     value: bytes
     until: float
@@ -50,7 +50,7 @@ class Secret:
 
     def renew(self) -> None:
         """Replace the secret by another: nothing made with it before is found or read again."""
-        self._secret = os.urandom(SECRET_BYTES) if self._path is None else _written(self._path)
+        self._secret = os.urandom(SECRET_BYTES) if self._path is None else _write_secret(self._path)
         self._cipher = None
 
     @property
@@ -63,25 +63,25 @@ class Secret:
 
         The fields are JSON values; raises TypeError or ValueError for others.
         """
-        told = json.dumps([cache, fields], sort_keys=True, allow_nan=False, separators=(",", ":"))
-        return hmac.new(self._secret, b"key" + told.encode("ascii"), hashlib.sha256).hexdigest()
+        text = json.dumps([cache, fields], sort_keys=True, allow_nan=False, separators=(",", ":"))
+        return hmac.new(self._secret, b"key" + text.encode("ascii"), hashlib.sha256).hexdigest()
 
-    def sealed(self, key: str, held: Held) -> bytes:
+    def seal(self, key: str, entry: CachedValue) -> bytes:
         """Return a value with its time, readable and genuine under this key alone (AES-GCM)."""
-        head, nonce = _HEAD.pack(held.until), os.urandom(NONCE_BYTES)
-        return head + nonce + self._aead().encrypt(nonce, held.value, _bound(key, head))
+        head, nonce = _HEAD.pack(entry.until), os.urandom(NONCE_BYTES)
+        return head + nonce + self._aead().encrypt(nonce, entry.value, _bind_header(key, head))
 
-    def opened(self, key: str, sealed: bytes) -> Held | None:
+    def unseal(self, key: str, sealed: bytes) -> CachedValue | None:
         """Return the decrypted value, None for anything else."""
         from cryptography.exceptions import InvalidTag
 
         head, rest = sealed[: _HEAD.size], sealed[_HEAD.size :]
         nonce, text = rest[:NONCE_BYTES], rest[NONCE_BYTES:]
         try:
-            value = self._aead().decrypt(nonce, text, _bound(key, head))
+            value = self._aead().decrypt(nonce, text, _bind_header(key, head))
         except (InvalidTag, ValueError):  # forged; too short
             return None
-        return Held(value, _HEAD.unpack(head)[0])
+        return CachedValue(value, _HEAD.unpack(head)[0])
 
     def _aead(self) -> AESGCM:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -91,7 +91,7 @@ class Secret:
         return self._cipher
 
 
-def _bound(key: str, head: bytes) -> bytes:
+def _bind_header(key: str, head: bytes) -> bytes:
     return b"|".join((FORMAT, key.encode("ascii"), head))
 
 
@@ -109,7 +109,7 @@ def secret_of(folder: Path) -> Secret:
     try:
         secret = path.read_bytes() if path.exists() else b""
         if len(secret) != SECRET_BYTES:
-            secret = _written(path)
+            secret = _write_secret(path)
     except OSError as error:
         raise OperatorError(
             "a cache in Redis needs its key file",
@@ -120,7 +120,7 @@ def secret_of(folder: Path) -> Secret:
     return Secret(secret, path)
 
 
-def _written(path: Path) -> bytes:
+def _write_secret(path: Path) -> bytes:
     """Write a new secret into a file and return it."""
     secret = os.urandom(SECRET_BYTES)
     fresh = path.with_suffix(".new")
@@ -152,41 +152,41 @@ class MemoryStore:
         if limit is None:
             raise TypeError("a store has a limit: entries or size")
         self._lock = Lock()
-        self._held: TLRUCache[str, Held] = TLRUCache(
+        self._entries: TLRUCache[str, CachedValue] = TLRUCache(
             maxsize=limit,
-            ttu=lambda key, held, now: held.until,
+            ttu=lambda key, entry, now: entry.until,
             timer=clock,
-            getsizeof=None if entries is not None else lambda held: len(held.value) + OVERHEAD,
+            getsizeof=None if entries is not None else lambda entry: len(entry.value) + OVERHEAD,
         )
 
     @property
     def entries(self) -> int:
         """Return how many values are kept."""
         with self._lock:
-            return int(len(self._held))
+            return int(len(self._entries))
 
-    def get(self, keys: Sequence[str]) -> list[Held | None]:
+    def get(self, keys: Sequence[str]) -> list[CachedValue | None]:
         """Return the value kept for each key."""
         with self._lock:
-            return [self._held.get(key) for key in keys]
+            return [self._entries.get(key) for key in keys]
 
     def put(self, values: Mapping[str, bytes], until: float) -> None:
         """Hold values; one that is larger than all the room is left out."""
         for key, value in values.items():
-            self.hold(key, Held(value, until))
+            self.hold(key, CachedValue(value, until))
 
-    def hold(self, key: str, held: Held) -> None:
+    def hold(self, key: str, entry: CachedValue) -> None:
         """Hold one value."""
         with self._lock:
             try:
-                self._held[key] = held
+                self._entries[key] = entry
             except (ValueError, KeyError):  # too large for the room; over before it began
                 return
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._held.clear()
+            self._entries.clear()
 
 
 RETRY_SECONDS = 10  # how long a Redis that failed is left alone; chosen, not measured
@@ -228,7 +228,7 @@ class RedisStore:
         """Tell whether Redis is not being left alone."""
         return self._clock() >= self._left_alone_until
 
-    def get(self, keys: Sequence[str]) -> list[Held | None]:
+    def get(self, keys: Sequence[str]) -> list[CachedValue | None]:
         """Return the value kept for each key."""
 
         def ask() -> list[bytes]:
@@ -238,10 +238,10 @@ class RedisStore:
             replies: list[bytes] = pipe.execute()
             return replies
 
-        replies = self._asked(ask) if keys else None
+        replies = self._ask_server(ask) if keys else None
         if replies is None:
             return [None] * len(keys)
-        return [self._opened(key, reply) for key, reply in zip(keys, replies, strict=True)]
+        return [self._open_reply(key, reply) for key, reply in zip(keys, replies, strict=True)]
 
     def put(self, values: Mapping[str, bytes], until: float) -> None:
         """Hold values until a time; those that are too large are left out."""
@@ -253,11 +253,11 @@ class RedisStore:
         def tell() -> Any:  # noqa: ANN401 - nobody reads it
             pipe = self._client.pipeline(transaction=False)
             for key, value in fitting.items():
-                sealed = self._secret.sealed(key, Held(value, until))
+                sealed = self._secret.seal(key, CachedValue(value, until))
                 pipe.set(self._place(key), sealed, px=milliseconds)
             return pipe.execute()
 
-        self._asked(tell)
+        self._ask_server(tell)
 
     def clear(self) -> None:
         """Delete all that this data directory keeps there, as far as Redis can be reached."""
@@ -267,7 +267,7 @@ class RedisStore:
             for found in self._client.scan_iter(match=pattern, count=SCANNED):
                 self._client.unlink(found)
 
-        self._asked(tell)
+        self._ask_server(tell)
 
     def _place(self, key: str) -> str:
         return f"{PREFIX}{self._secret.namespace}:{key}"
@@ -276,20 +276,20 @@ class RedisStore:
         """Close the connections."""
         self._client.close()
 
-    def _opened(self, key: str, reply: object) -> Held | None:
+    def _open_reply(self, key: str, reply: object) -> CachedValue | None:
         if not isinstance(reply, bytes) or not reply:
             return None
-        held = self._secret.opened(key, reply)
-        if held is None:
+        entry = self._secret.unseal(key, reply)
+        if entry is None:
             with self._lock:
                 self.forged += 1
                 first = self.forged == 1
             if first:
                 log.warning("Redis held a value that this data directory did not seal; ignored")
             return None
-        return held if held.until > self._clock() else None
+        return entry if entry.until > self._clock() else None
 
-    def _asked(self, ask: Callable[[], T]) -> T | None:
+    def _ask_server(self, ask: Callable[[], T]) -> T | None:
         from redis.exceptions import RedisError
 
         if not self.up:

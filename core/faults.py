@@ -42,7 +42,7 @@ def fault(stage: str) -> None:
     """
     if watch is not None:
         watch(stage)
-    wanted = _wanted()
+    wanted = _read_variable()
     if wanted is None or wanted[0] != stage:
         return
     with _lock:
@@ -53,6 +53,6 @@ def fault(stage: str) -> None:
 
 
 @cache
-def _wanted() -> tuple[str, int] | None:
+def _read_variable() -> tuple[str, int] | None:
     stage, _, number = os.environ.get(VARIABLE, "").partition(":")
     return (stage, int(number or 1)) if stage in STAGES else None

@@ -18,7 +18,7 @@ from core.types import FrozenModel
 
 ANY_FIELD = "*"  # of a condition: the field that has its words
 ROW = "records"  # the kind of evidence that says what a record query found
-HELD = "held"  # what its metadata call the chunks of the records it lists
+HELD = "held"  # the key in its metadata of the chunks of the records it lists
 _TITLE_NAMES = (
     "title", "name", "subject", "heading", "headline", "label", "full_name", "original_title",
     "название", "заголовок", "наименование", "назва", "标题", "题名", "名称", "书名", "名前",
@@ -87,7 +87,7 @@ def version_order(version: str) -> str:
 
 
 def document_family(title: str, source: str) -> str:
-    """Return what all versions of a document share: its title and source without their numbers."""
+    """Return the name that all versions of a document share: title and source without numbers."""
     return _NUMBERS.sub("#", f"{title}\n{source}".casefold())
 
 
@@ -160,13 +160,13 @@ class Filter(FrozenModel):
         """Tell whether a document with these `columns` passes."""
         values = self._values(*columns)
         if self.op == "~":
-            return any(_folded(self.value) in _folded(value) for value in values)
+            return any(_fold_case(self.value) in _fold_case(value) for value in values)
         if self.op in _ORDERS:
-            return any(self._ordered(value) for value in values)
+            return any(self._compare(value) for value in values)
         return any(self._equal(value) for value in values) == (self.op == "=")
 
     def _values(self, first: str, second: str = "") -> list[str]:
-        """Return what a document says in the field."""
+        """Return the values that a document has in the field."""
         if self.name == "source":
             path = first.split("#")[0]
             return [first, path, PurePosixPath(path).name]
@@ -175,29 +175,29 @@ class Filter(FrozenModel):
         if "metadata" not in self.columns:
             return [first] if first else []
         try:
-            said = json.loads(first)
+            metadata = json.loads(first)
         except ValueError:  # damaged, as its sum will tell whoever reads it
             return []
         for name in _DATES.get(self.name, (self.name,)):
-            if values := _said(said, name):
+            if values := _values_of(metadata, name):
                 return values
         return [second] if second else []
 
     def _equal(self, value: str) -> bool:
-        said, asked = _folded(value), _folded(self.value)
-        if said == asked:
+        found, asked = _fold_case(value), _fold_case(self.value)
+        if found == asked:
             return True
-        if ("*" in asked or "?" in asked) and fnmatchcase(said, asked):
+        if ("*" in asked or "?" in asked) and fnmatchcase(found, asked):
             return True
         if self.name == "authors":
             words = set(_WORD.findall(asked))
-            return bool(words) and words <= set(_WORD.findall(said))
-        one, other = _number(said), _number(asked)
+            return bool(words) and words <= set(_WORD.findall(found))
+        one, other = _number(found), _number(asked)
         if one is not None and one == other:
             return True
-        return _DATE.fullmatch(asked) is not None and said.startswith(f"{asked}-")
+        return _DATE.fullmatch(asked) is not None and found.startswith(f"{asked}-")
 
-    def _ordered(self, value: str) -> bool:
+    def _compare(self, value: str) -> bool:
         compare = _ORDERS[self.op]
         if self.name == "version":
             return bool(compare(version_order(value), version_order(self.value)))
@@ -252,7 +252,7 @@ def meets_filter(text: str, *columns: str) -> bool:
     return parse_filter(text).meets(*columns)
 
 
-def _said(metadata: object, name: str) -> list[str]:
+def _values_of(metadata: object, name: str) -> list[str]:
     if not isinstance(metadata, dict):
         return []
     found = [value for key, value in metadata.items() if str(key).casefold() == name]
@@ -268,7 +268,7 @@ def _text(value: object) -> str:
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     return " ".join(text.casefold().split())
 
 

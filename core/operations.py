@@ -23,13 +23,13 @@ RegisterName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 
 
 class Reference(FrozenModel):
-    """Refer to what an earlier operation wrote, where a text could stand as well."""
+    """Refer to the register of an earlier operation, where a text could stand as well."""
 
     ref: RegisterName
 
 
 class Operation(FrozenModel):
-    """Hold what all operations share: the register each writes.
+    """Hold the field that all operations share: the register each writes.
 
     READS maps the fields that hold register names to the kind they read; WRITES is the kind of
     `out`; CLAMPS maps the numeric fields to the settings that bound them from above.
@@ -45,12 +45,12 @@ class Operation(FrozenModel):
         """Return the registers it reads, in the order of its fields, each with its kind."""
         found: list[tuple[str, Kind]] = []
         for field, kind in self.READS.items():
-            held = getattr(self, field)
-            names = held.values() if isinstance(held, dict) else held
-            if isinstance(held, Reference):
-                names = [held.ref]
-            elif isinstance(held, str):
-                names = [] if field in TEXTS else [held]
+            value = getattr(self, field)
+            names = value.values() if isinstance(value, dict) else value
+            if isinstance(value, Reference):
+                names = [value.ref]
+            elif isinstance(value, str):
+                names = [] if field in TEXTS else [value]
             found += [(name, kind) for name in names]
         return found
 
@@ -234,12 +234,12 @@ class Register(FrozenModel):
     entities: list[str] = Field(default_factory=list)
 
 
-def searched(held: Register | None, found: list[SearchHits]) -> Register:
+def searched(register: Register | None, found: list[SearchHits]) -> Register:
     """Return the register of a search with the hits of more searches."""
-    before = held or Register(kind="hits")
+    before = register or Register(kind="hits")
     searches = [*before.searches, *found]
     hits = dict.fromkeys(name for one in searches for name in one.chunk_ids)
     update: dict[str, object] = {"searches": searches, "hits": list(hits)}
-    if held is None or not held.searches:
+    if register is None or not register.searches:
         update["first_pass"] = len(found)
     return before.model_copy(update=update)

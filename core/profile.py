@@ -52,7 +52,7 @@ class Profile(FrozenModel):
 
     @field_validator("settings")
     @classmethod
-    def _known(cls, settings: dict[str, Any]) -> dict[str, Any]:
+    def _check_names(cls, settings: dict[str, Any]) -> dict[str, Any]:
         found = by_name({name: one for name, one in settings.items() if name not in FIXED})
         if unknown := sorted(set(found) - set(FIELDS) | set(found) & {"data"}):
             raise ValueError(f"unknown or fixed settings: {', '.join(unknown)}")

@@ -8,14 +8,14 @@ from core.errors import CallerError
 from core.settings import Settings
 
 
-def whole_text(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Replace halves of surrogate pairs, which JSON can name and no file takes, by "?"."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def checked_question(question: str, settings: Settings) -> str:
     """Return the question without surrounding space, or say what is wrong with it."""
-    text = whole_text(question).strip().replace("\x00", "")
+    text = replace_surrogates(question).strip().replace("\x00", "")
     if not any(character.isalnum() for character in text):
         raise CallerError(
             "a question needs at least one word",

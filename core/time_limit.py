@@ -50,7 +50,7 @@ def current_limit() -> TimeLimit:
 
 @contextmanager
 def limited_time(limit: TimeLimit) -> Iterator[TimeLimit]:
-    """Bound what is read inside; of two limits the sooner one holds."""
+    """Limit the time of reads inside the block; of two limits the sooner one counts."""
     sooner = min(limit, _current.get(), key=lambda one: one.until)
     token = _current.set(sooner)
     try:

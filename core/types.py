@@ -166,7 +166,7 @@ class Part(FrozenModel):
 
 
 class Understanding(FrozenModel):
-    """Hold what is known of a question before anything is searched.
+    """Hold the analysis of a question, made before anything is searched.
 
     `question` is stand-alone: what a follow-up left out is added from the history.
     `required_fields` names the kind of answer each part wants. `confidence`, 0..1, says how sure
@@ -243,7 +243,7 @@ class Claim(FrozenModel):
 
 
 class Draft(FrozenModel):
-    """Hold what a reasoner would answer, before it is verified."""
+    """Hold a reasoner's proposed answer, before it is verified."""
 
     claims: list[Claim]
     missing: list[str] = Field(default_factory=list)

@@ -30,8 +30,8 @@ _SIGNS = frozenset("#%&@*/\\")
 def print_of(kind: str, text: str) -> bytes:
     """Return the print of a chunk, 16 bytes; annotations and content are never equal."""
     group = "annotation" if kind == "annotation" else "content"
-    said = " ".join(text.split()) if kind in EXACT else plain(text)
-    encoded = f"{group}\n{said or text}".encode("utf-8", "surrogatepass")
+    compared = " ".join(text.split()) if kind in EXACT else plain(text)
+    encoded = f"{group}\n{compared or text}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(encoded, digest_size=16).digest()
 
 

@@ -13,7 +13,7 @@ from core.settings import Settings
 from ingest.discover import SourceFile
 from ingest.enrich import language_of
 from ingest.loaders.limits import LoadLimits, unreadable
-from ingest.loaders.records.record_fields import LONG, shown_value
+from ingest.loaders.records.record_fields import LONG, write_value
 from ingest.loaders.text.plain_text import text_header
 from ingest.sandbox.pool import Sandbox
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
@@ -115,7 +115,7 @@ def _stated(document: ParsedDocument) -> dict[str, str]:
     if _repeats(described, "published", "updated_at"):
         described = {**described, "updated_at": None}
     names = [*_FIRST, *(name for name in described if name not in (*_FIRST, *_NOT_SHOWN))]
-    found = {name: " ".join(shown_value(described[name]).split()) for name in names
+    found = {name: " ".join(write_value(described[name]).split()) for name in names
              if described.get(name) not in (None, "", [])}  # fmt: skip
     return {name: value for name, value in found.items() if value and len(value) <= LONG}
 

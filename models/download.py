@@ -49,8 +49,8 @@ def endpoint() -> str:
 
 
 @contextmanager
-def explained(name: str, url: str, destination: Path) -> Iterator[None]:
-    """Turn whatever a request raises into one HubError: the reason, the address, what to do."""
+def explain_errors(name: str, url: str, destination: Path) -> Iterator[None]:
+    """Turn any exception of a request into one HubError: the reason, the address, what to do."""
     try:
         yield
     except OfflineModeIsEnabled:
@@ -104,7 +104,7 @@ def record_digest(path: Path, digest: str) -> None:
     os.replace(partial, _beside(path))
 
 
-def recorded_digest(path: Path) -> str | None:
+def read_digest(path: Path) -> str | None:
     """Return the digest written beside the file, None when there is none."""
     try:
         found = _beside(path).read_text(encoding="utf-8", errors="replace").split()
@@ -147,14 +147,14 @@ def pull_chat_model(card: ChatCard, folder: Path, advance: Advance) -> Pulled:
         if path.exists():
             return _present(card, path, advance)
         url = f"{endpoint()}/{card.repository}/resolve/{card.revision}/{card.file}"
-        with explained(card.name, url, path):
+        with explain_errors(card.name, url, path):
             announced = get_hf_file_metadata(url, timeout=ASK_SECONDS, endpoint=endpoint())
-        expected = _expected(card, announced.etag)
+        expected = _expected_digest(card, announced.etag)
         partial = path.with_name(f"{path.name}.{(expected or 'unknown')[:12]}.part")
         size = announced.size or card.bytes or 0
         there = partial.stat().st_size if partial.exists() else 0
         check_space(path.parent, size - there, "CARREL_LLAMA__MODEL_FOLDER")
-        with explained(card.name, url, path):
+        with explain_errors(card.name, url, path):
             _fetch(url, partial, size, advance)
         digest = file_sha256(partial, advance)
         if expected is not None and digest != expected:
@@ -189,7 +189,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _present(card: ChatCard, path: Path, advance: Advance) -> Pulled:
-    expected = card.sha256 or recorded_digest(path)
+    expected = card.sha256 or read_digest(path)
     digest = file_sha256(path, advance)
     if expected is not None and digest != expected:
         raise ModelError(
@@ -200,7 +200,7 @@ def _present(card: ChatCard, path: Path, advance: Advance) -> Pulled:
     return Pulled(path, path.stat().st_size, digest, "present")
 
 
-def _expected(card: ChatCard, etag: str | None) -> str | None:
+def _expected_digest(card: ChatCard, etag: str | None) -> str | None:
     """Return the digest to hold the download to; the table's wins over the hub's word.
 
     The X-Linked-Etag of a large file is its SHA-256.

@@ -20,7 +20,7 @@ from models.folder import (
     content_digest,
     files_digest,
     find_folder,
-    named_id,
+    make_model_id,
     prompts_of,
 )
 from models.huggingface import (
@@ -129,7 +129,7 @@ class Embedder(Protocol):
         """Return the languages the model was made for."""
 
     def similarity(self, cosine: float, *languages: str) -> float:
-        """Return what the cosine of a question and a text tells: 0 unrelated, 1 close.
+        """Scale the cosine of a question and a text to 0 (unrelated) .. 1 (close).
 
         `languages` are those of the two, as far as they are known.
         """
@@ -220,7 +220,7 @@ def _open_endpoint(
     card = find_card(name, "embedder")
     prompts = prompts_of(None, card, wanted)
     digest = hashlib.sha256(f"{name} {revision}".encode()).hexdigest()
-    model_id = named_id(name.rpartition("/")[2], digest, *prompts)
+    model_id = make_model_id(name.rpartition("/")[2], digest, *prompts)
     spec = _spec(model_id, digest, prompts, options.max_tokens, languages, card)
     return open_endpoint(url, spec, options)
 
@@ -242,7 +242,7 @@ def _folder_spec(
     else:
         digest = content_digest(folder, cache_dir)
         differing = (*prompts, max_tokens)
-    model_id = named_id(folder.name, digest, *differing)
+    model_id = make_model_id(folder.name, digest, *differing)
     return _spec(model_id, digest, prompts, max_tokens, languages, card)
 
 
@@ -360,5 +360,5 @@ class CachedEmbedder:
         ]
 
     def pieces(self, word: str) -> int:
-        """Return what the original returns, 1 where it cuts no words."""
+        """Return the pieces that the original counts, 1 where it cuts no words."""
         return self._embedder.pieces(word) if isinstance(self._embedder, CutsWords) else 1

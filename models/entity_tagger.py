@@ -36,11 +36,11 @@ def entity_tagger(model: str, language: str) -> Tagger | None:
         return None
     instead = "set retrieval.entity_model to 'rules'"
     require_extra("entities", "the entity model", value=model, otherwise=instead, error=ModelError)
-    name = _installed(language) if model == AUTO else model
+    name = _find_installed(language) if model == AUTO else model
     return _load(name) if name else None
 
 
-def _installed(language: str) -> str | None:
+def _find_installed(language: str) -> str | None:
     """Name the smallest installed pipeline of a language; they are named LANGUAGE_KIND_SIZE."""
     installed = importlib.import_module("spacy.util").get_installed_models()
     names = [name for name in installed if name.startswith(f"{language}_")]
@@ -59,10 +59,10 @@ def _load(name: str) -> Tagger:
             value=name,
             hint="install that spaCy pipeline, or set retrieval.entity_model to 'auto' or 'rules'",
         ) from error
-    return lambda text: tagged(pipeline(text))
+    return lambda text: extract_entities(pipeline(text))
 
 
-def tagged(document: Any) -> Iterator[Entity]:  # noqa: ANN401 - spaCy's Doc, an optional library
+def extract_entities(document: Any) -> Iterator[Entity]:  # noqa: ANN401 - spaCy's Doc, an optional library
     """Yield the names and the adjective-noun phrases of an analysed text (SPEC M3)."""
     for span in document.ents:
         if span.label_ in KINDS:

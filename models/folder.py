@@ -55,7 +55,7 @@ class ModelFolder:
             rows = json.loads((self.path / "modules.json").read_text(encoding="utf-8"))
             return [(str(row["type"]), str(row["path"])) for row in rows]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise _damaged(self.path / "modules.json") from error
+            raise _damage_error(self.path / "modules.json") from error
 
     @property
     def parts(self) -> list[str]:
@@ -103,7 +103,7 @@ class ModelFolder:
         return min(found) if found else None
 
     def content(self) -> list[Path]:
-        """Return the files that decide what the model gives, in a fixed order."""
+        """Return the files that determine the model's output, in a fixed order."""
         found = [
             path
             for path in sorted(self.path.rglob("*"))
@@ -121,9 +121,9 @@ class ModelFolder:
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise _damaged(path) from error
+            raise _damage_error(path) from error
         if not isinstance(values, dict):
-            raise _damaged(path)
+            raise _damage_error(path)
         return values
 
 
@@ -135,7 +135,9 @@ def find_folder(name: str, *, setting: str, instead: str) -> ModelFolder:
     """
     try:
         path = Path(name).expanduser()
-        folder = ModelFolder(path, _name_of(path.resolve())) if path.is_dir() else _cached(name)
+        folder = (
+            ModelFolder(path, _name_of(path.resolve())) if path.is_dir() else _find_cached(name)
+        )
     except (OSError, RuntimeError):  # a name too long for a path, an unknown home folder
         folder = None
     hint = f"check {variable_of(setting)}, or use '{instead}'"
@@ -158,7 +160,7 @@ def _name_of(path: Path) -> str:
     return repository.rpartition("--")[2] if repository.startswith("models--") else path.name
 
 
-def _cached(name: str) -> ModelFolder | None:
+def _find_cached(name: str) -> ModelFolder | None:
     """Look a hub name up in the local cache; a bare name belongs to sentence-transformers."""
     if not HUB_NAME.fullmatch(name):
         return None
@@ -186,7 +188,7 @@ def _check_complete(folder: ModelFolder, hint: str) -> None:
             hint="copy the whole model",
         )
     foreign = [kind for kind, _ in folder.modules if not MODULE.fullmatch(kind)]
-    if foreign or (folder.config.get("auto_map") and not _known_architecture(folder.config)):
+    if foreign or (folder.config.get("auto_map") and not _is_known_architecture(folder.config)):
         raise ModelError(
             "a model that brings its own program code is never run",
             value=f"{folder.path}: {foreign[0] if foreign else folder.config['auto_map']}",
@@ -194,7 +196,7 @@ def _check_complete(folder: ModelFolder, hint: str) -> None:
         )
 
 
-def _known_architecture(config: dict[str, Any]) -> bool:
+def _is_known_architecture(config: dict[str, Any]) -> bool:
     require_extra("huggingface", "a model that is not embedded", error=ModelError)
     import transformers
 
@@ -202,7 +204,7 @@ def _known_architecture(config: dict[str, Any]) -> bool:
     return bool(names) and all(hasattr(transformers, str(name)) for name in names)
 
 
-def _damaged(path: Path) -> ModelError:
+def _damage_error(path: Path) -> ModelError:
     return ModelError(
         "a model's file must be JSON", value=str(path), hint="copy the whole model again"
     )
@@ -272,7 +274,7 @@ OTHER_MODEL = "run `carrel reindex`, or name the other as embedder (all-MiniLM-L
 
 @dataclass(frozen=True)
 class Prompts:
-    """Hold what is put before questions and passages; None leaves it to the model's files."""
+    """Hold the prefixes of questions and passages; None leaves them to the model's files."""
 
     query: str | None = None
     passage: str | None = None
@@ -313,12 +315,12 @@ def prompts_of(
 
     sentence-transformers saves empty prompts with every model, so that only others count.
     """
-    said = folder.own if folder else {}
-    declared = said.get("prompts")
+    config = folder.own if folder else {}
+    declared = config.get("prompts")
     own = declared if isinstance(declared, Mapping) else {}
     query, passage = _first(own, QUERY_NAMES), _first(own, PASSAGE_NAMES)
     if not query and not passage:
-        usual = own.get(said.get("default_prompt_name"), "")
+        usual = own.get(config.get("default_prompt_name"), "")
         query = card.query_prompt if card else usual
         passage = card.passage_prompt if card else usual
     return (
@@ -339,14 +341,14 @@ def _first(prompts: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 def content_digest(folder: ModelFolder, cache_dir: Path) -> str:
-    """Hash all files that decide what a model gives."""
+    """Hash all files that determine a model's output."""
     files = folder.content()
     names = [path.relative_to(folder.path).as_posix() for path in files]
     return files_digest(files, cache_dir, names)
 
 
-def named_id(name: str, digest: str, *differing: object) -> str:
-    """Return `name@hash`; whatever differs from the plain model goes into the hash."""
+def make_model_id(name: str, digest: str, *differing: object) -> str:
+    """Return `name@hash`; all that differs from the plain model goes into the hash."""
     if any(differing):
         digest = hashlib.sha256(json.dumps([digest, *differing]).encode()).hexdigest()
     return f"{name}@{digest[:DIGITS]}"

@@ -22,7 +22,7 @@ import numpy as np
 
 from core.distribution import require_extra
 from core.errors import ModelError
-from core.question import whole_text
+from core.question import replace_surrogates
 from models.folder import EmbedderSpec, ModelFolder
 from models.onnx_runtime import ExportError, RunOptions, run_error
 from models.vectors import Vectors, unit_rows
@@ -135,7 +135,7 @@ def export_embedder(folder: ModelFolder, target: Path) -> None:
     import torch
     from transformers import AutoModel
 
-    encoder = _loaded(AutoModel, folder, POOLER)
+    encoder = _load(AutoModel, folder, POOLER)
 
     def pooled(ids: torch.Tensor, attention: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         hidden = encoder(input_ids=ids, attention_mask=attention).last_hidden_state
@@ -156,7 +156,7 @@ def export_classifier(folder: ModelFolder, inputs: list[str], target: Path) -> N
     check_exportable(folder, (["Transformer"], []))
     from transformers import AutoModelForSequenceClassification
 
-    classifier = _loaded(AutoModelForSequenceClassification, folder, "")
+    classifier = _load(AutoModelForSequenceClassification, folder, "")
 
     def logits(*features: torch.Tensor) -> torch.Tensor:
         found: torch.Tensor = classifier(**dict(zip(inputs, features, strict=True))).logits
@@ -181,7 +181,7 @@ def _traceable(model: torch.nn.Module, compute: Callable[..., Any]) -> torch.nn.
     return Traceable()
 
 
-def _loaded(kind: type[Any], folder: ModelFolder, unused: str) -> PreTrainedModel:
+def _load(kind: type[Any], folder: ModelFolder, unused: str) -> PreTrainedModel:
     import torch
 
     with torch_loading(folder, unused):
@@ -269,7 +269,7 @@ class HuggingFaceEmbedder:
         """Embed passages; each is cut at the length the model was made for."""
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
-        readable = [whole_text(text) for text in texts]
+        readable = [replace_surrogates(text) for text in texts]
         size = self._batch_size or len(texts)
         rows = [
             row
@@ -284,7 +284,7 @@ class HuggingFaceEmbedder:
     def embed_query(self, text: str) -> Vectors:
         """Embed one question."""
         row = np.array(
-            [self._run(self._embeddings.embed_query, whole_text(text))], dtype=np.float32
+            [self._run(self._embeddings.embed_query, replace_surrogates(text))], dtype=np.float32
         )
         vector: Vectors = unit_rows(row, self.model_id)[0]
         return vector
@@ -339,7 +339,7 @@ def endpoint_model(url: str) -> tuple[str, str]:
 
 
 def open_endpoint(url: str, spec: EmbedderSpec, options: RunOptions) -> HuggingFaceEmbedder:
-    """Return what asks an endpoint of text-embeddings-inference; texts are sent to that server."""
+    """Return a client of a text-embeddings-inference endpoint; texts are sent to that server."""
     require_extra("huggingface", NEEDS, value=url, error=ModelError)
     from huggingface_hub import InferenceClient
     from langchain_huggingface import HuggingFaceEndpointEmbeddings

@@ -15,9 +15,9 @@ from models.download import (
     Pulled,
     check_space,
     endpoint,
-    explained,
+    explain_errors,
     file_sha256,
-    recorded_digest,
+    read_digest,
 )
 from models.embedded import CARRIERS, embedded_folder
 from models.llama.gguf_file import read_gguf
@@ -27,7 +27,7 @@ WEIGHTS = "model.safetensors"
 
 
 class NamedModel(BaseModel):
-    """Describe one model of the tables; None is what is not known.
+    """Describe one model of the tables; an unknown value is None.
 
     `file` holds its weights, `path` is where that file lies, None when it is not here.
     """
@@ -125,9 +125,9 @@ def pull_snapshot(model: NamedModel, advance: Advance) -> Pulled:
     """
     cache = Path(constants.HF_HUB_CACHE)
     url = f"{endpoint()}/{model.repository}"
-    with explained(model.name, url, cache):
+    with explain_errors(model.name, url, cache):
         found = HfApi(endpoint=endpoint()).model_info(model.repository, files_metadata=True)
-    files = [file for file in found.siblings or () if _wanted(file.rfilename)]
+    files = [file for file in found.siblings or () if _is_weight_file(file.rfilename)]
     if not any(file.rfilename.endswith(".safetensors") for file in files):
         raise ModelError(
             "only safetensors are fetched, never a pickled file, and this model has none",
@@ -137,9 +137,9 @@ def pull_snapshot(model: NamedModel, advance: Advance) -> Pulled:
     size = sum(file.size or 0 for file in files)
     check_space(cache, size, "HF_HOME")
     for done, file in enumerate(files, start=1):
-        with explained(model.name, url, cache):
+        with explain_errors(model.name, url, cache):
             path = Path(hf_hub_download(model.repository, file.rfilename, endpoint=endpoint()))
-        expected = _expected(model, file)
+        expected = _expected_digest(model, file)
         if expected is not None:
             _check(model, path, expected, advance)
         advance("files", done, len(files))
@@ -152,7 +152,7 @@ def snapshot_files(path: Path) -> list[Path]:
     return [
         file
         for file in sorted(path.parent.rglob("*"))
-        if file.is_file() and _wanted(file.relative_to(path.parent).as_posix())
+        if file.is_file() and _is_weight_file(file.relative_to(path.parent).as_posix())
     ]
 
 
@@ -162,11 +162,11 @@ def blob_digest(path: Path) -> str | None:
     return name if SHA256.fullmatch(name) else None
 
 
-def _wanted(name: str) -> bool:
+def _is_weight_file(name: str) -> bool:
     return name.endswith(ALLOWED) and not name.startswith(OTHER_FORMATS)
 
 
-def _expected(model: NamedModel, file: Any) -> str | None:  # noqa: ANN401 - the library's sibling
+def _expected_digest(model: NamedModel, file: Any) -> str | None:  # noqa: ANN401 - the library's sibling
     if file.rfilename == WEIGHTS and model.sha256:
         return model.sha256
     return file.lfs.sha256 if file.lfs else None
@@ -210,7 +210,7 @@ def verify_model(model: NamedModel, advance: Advance) -> Verified:
             digest = file_sha256(file, advance)
             if digest != expected:
                 return _differs(model, file, digest, expected)
-    expected = model.sha256 or recorded_digest(model.path) or blob_digest(model.path)
+    expected = model.sha256 or read_digest(model.path) or blob_digest(model.path)
     digest = file_sha256(model.path, advance)
     if expected is not None and digest != expected:
         return _differs(model, model.path, digest, expected)

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 
 from core.errors import ModelError
-from core.question import whole_text
+from core.question import replace_surrogates
 from models.folder import EmbedderSpec, ModelFolder
 from models.vectors import Vectors, checked_rows, unit_rows
 
@@ -90,7 +90,9 @@ class OnnxSession:
     def encode(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[Any]:
         """Return the tokens of texts or pairs; halves of surrogate pairs become "?"."""
         readable = [
-            whole_text(text) if isinstance(text, str) else tuple(map(whole_text, text))
+            replace_surrogates(text)
+            if isinstance(text, str)
+            else tuple(map(replace_surrogates, text))
             for text in texts
         ]
         return list(self._tokenizer.encode_batch(readable))
@@ -161,7 +163,7 @@ def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
 
 
 def run_error(name: str, error: Exception, hint: str) -> ModelError:
-    """Return the error for what a library raised while a model ran."""
+    """Return the ModelError for an exception that a library raised while a model ran."""
     first = str(error).partition("\n")[0]
     return ModelError("the model failed while it ran", value=f"{name}: {first}", hint=hint)
 

@@ -20,7 +20,7 @@ from core.errors import ModelError
 from models.embedded import CARRIERS, EMBEDDED, ENGLISH, PACKED
 from models.folder import EmbedderSpec, ModelFolder, files_digest
 from models.onnx_runtime import OnnxSession, OnnxSpanEmbedder, RunOptions, Tokenizes, ensure_onnx
-from models.packed_weights import PackedWeights, PieceTokenizer, export_pieces, unpacked
+from models.packed_weights import PackedWeights, PieceTokenizer, export_pieces, unpack
 from models.table import READER, published_weights
 from models.vectors import SpanPassage, Vectors
 
@@ -36,7 +36,7 @@ VALUE = 24  # pieces of what answers in a sentence
 
 
 class _Read(NamedTuple):
-    """Hold what is read together, and the pieces (first, after the last) of each span.
+    """Hold the pieces that are read together, and the range (first, after the last) of each span.
 
     `offsets` are those of the pieces in the text, of which the first is number `base`.
     """
@@ -62,7 +62,7 @@ class SentenceReader:
         1810.04805, section 4.3). What answers in it likeliest stands from start to end in the text.
         """
         asked = self._pieces(f"query: {question}")[:QUESTION]
-        given = [self._given(asked, one) for one in passages]
+        given = [self._build_input(asked, one) for one in passages]
         found: list[Vectors] = [
             np.tile(np.array([LEAST, 0, 0], dtype=np.float32), (len(one.spans), 1))
             for one in passages
@@ -80,7 +80,7 @@ class SentenceReader:
                         found[row][number] = max(LEAST, float(odds)), start, end
         return found
 
-    def _given(self, asked: list[int], passage: SpanPassage) -> _Read:
+    def _build_input(self, asked: list[int], passage: SpanPassage) -> _Read:
         heading = self._pieces(f"passage: {passage.heading}")[:HEADING]
         before = [0, *asked, 2, 2, *heading]
         text: Pieces = self._session.encode([passage.text])[0]
@@ -100,10 +100,10 @@ class SentenceReader:
 
 
 def _likeliest(logits: Vectors) -> tuple[int, int]:
-    """Return the first and the last piece of what answers likeliest, shape (pieces, 2) given."""
+    """Return the first and last piece of the likeliest answer, from logits of shape (pieces, 2)."""
     both = logits[:, :1] + logits[:, 1]
-    whole = np.triu(both - both.min() + 1) - np.triu(both - both.min() + 1, VALUE)
-    start, end = np.unravel_index(int(whole.argmax()), whole.shape)
+    scores = np.triu(both - both.min() + 1) - np.triu(both - both.min() + 1, VALUE)
+    start, end = np.unravel_index(int(scores.argmax()), scores.shape)
     return int(start), int(end)
 
 
@@ -116,7 +116,7 @@ class _WordSession(OnnxSession):
 
     def _feed(self, encodings: Sequence[Any]) -> dict[str, Any]:
         (ids,) = [np.array(one.ids) for one in encodings]
-        return {"words": unpacked(self._words[ids]).values()[None]}
+        return {"words": unpack(self._words[ids]).values()[None]}
 
 
 def open_reader(

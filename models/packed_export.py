@@ -36,7 +36,7 @@ GAIN, POWER = 2.5, 0.75
 def export_packed(weights: PackedWeights, target: Path) -> None:
     """Write the encoder with mean pooling; inputs of shape (1, tokens)."""
     graph = EncoderGraph(weights)
-    hidden = graph.encoded()
+    hidden = graph.encode()
     graph.node("Identity", [hidden], "tokens")
     graph.node("ReduceMean", ["tokens", graph.tensor(np.array([1]))], "mean", keepdims=0)
     graph.node("LpNormalization", ["mean"], "embedding", axis=1, p=2)
@@ -77,7 +77,7 @@ class EncoderGraph:
         opsets = [helper.make_opsetid(*opset) for opset in OPSETS.items()]
         onnx.save(helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION), target)
 
-    def encoded(self) -> str:
+    def encode(self) -> str:
         """Send the words through all layers."""
         hidden = self.embeddings()
         for number in range(self.weights.layers):
@@ -127,12 +127,12 @@ class EncoderGraph:
         self.node("Split", [joined], *parts, axis=-1, num_outputs=len(parts))
         seen = self.node("MultiHeadAttention", parts, num_heads=weights.heads)
         attended = self.int8([f"{name}ao"], seen, width)
-        hidden = self.added(attended, hidden, f"{name}aln")
+        hidden = self.add_and_norm(attended, hidden, f"{name}aln")
         inner = self.node("Gelu", [self.int8([f"{name}fi"], hidden, width, f"{name}aln")])
         columns = len(weights.vector(f"{name}fi.b"))
         outer = self.outer(f"{name}fo", inner, columns)
         bias = self.tensor(weights.vector(f"{name}fo.b"))
-        return self.added(outer, hidden, f"{name}oln", bias)
+        return self.add_and_norm(outer, hidden, f"{name}oln", bias)
 
     def outer(self, name: str, value: str, columns: int) -> str:
         """Multiply by the second matrix of a feed-forward layer, at 4 bits."""
@@ -173,8 +173,8 @@ class EncoderGraph:
         given = [value, self.tensor(rounded), self.tensor(scales), "", self.tensor(bias)]
         return self.node("DynamicQuantizeMatMul", given)
 
-    def added(self, value: str, skipped: str, name: str, *bias: str) -> str:
-        """Add what was skipped and a bias, normalise."""
+    def add_and_norm(self, value: str, skipped: str, name: str, *bias: str) -> str:
+        """Add the skip connection and a bias, then normalise."""
         gain, shift = self.normalisation(name)
         return self.node(
             "SkipLayerNormalization",
@@ -214,7 +214,7 @@ class ReaderWeights(PackedWeights):
         """Tell whether a matrix is the reader's own."""
         return f"{name}.scales" in self._own
 
-    def rounded(self, name: str) -> Rounded:
+    def read_matrix(self, name: str) -> Rounded:
         """Return a matrix of the reader."""
         return Rounded(self._own[name], self._own[f"{name}.scales"].astype(np.float32))
 
@@ -225,7 +225,7 @@ class ReaderWeights(PackedWeights):
 
     def matrix(self, name: str, columns: int) -> Any:  # noqa: ANN401 - both kinds have `values`
         """Return a tensor of shape (outputs, columns)."""
-        return self.rounded(name) if self.owns(name) else super().matrix(name, columns)
+        return self.read_matrix(name) if self.owns(name) else super().matrix(name, columns)
 
 
 class ReaderGraph(EncoderGraph):
@@ -245,7 +245,7 @@ class ReaderGraph(EncoderGraph):
         """Multiply by the second matrix of a feed-forward layer, at 8 bits where it is own."""
         if not self.weights.owns(f"{name}.w"):
             return super().outer(name, value, columns)
-        rounded = self.weights.rounded(f"{name}.w")
+        rounded = self.weights.read_matrix(f"{name}.w")
         numbers = (rounded.numbers.astype(np.int16) + ZERO).astype(np.uint8)
         scales = np.repeat(rounded.scales[:, None], columns // BLOCK, axis=1)
         return self.product(value, numbers, scales.astype(np.float32), columns, bits=8)
@@ -255,7 +255,7 @@ def export_reader(encoder: Path, reader: Path, target: Path) -> None:
     """Write the reader: words (1, tokens, width) in, logits of start, end and null out."""
     weights = ReaderWeights(encoder, reader)
     graph = ReaderGraph(weights)
-    hidden = graph.encoded()
+    hidden = graph.encode()
     for name, given in (("spans", hidden), ("null", graph.first(hidden))):
         matrix = weights.vector(f"{name}.w").reshape(weights.width, -1)
         product = graph.node("MatMul", [given, graph.tensor(matrix)])

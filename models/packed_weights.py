@@ -45,7 +45,7 @@ class Quantised(NamedTuple):
         return packed
 
 
-def unpacked(blocks: NDArray[Any]) -> Quantised:
+def unpack(blocks: NDArray[Any]) -> Quantised:
     """Return the numbers of packed blocks of shape (rows, blocks)."""
     halves = blocks["halves"]
     numbers = np.concatenate([halves & 15, halves >> 4], axis=2)
@@ -85,7 +85,7 @@ class PackedWeights:
     def matrix(self, name: str, columns: int) -> Quantised:
         """Return a packed tensor of shape (outputs, columns)."""
         _, count, start, _ = self._entries[name]
-        return unpacked(self._numbers(PACKED, start, count // BLOCK).reshape(-1, columns // BLOCK))
+        return unpack(self._numbers(PACKED, start, count // BLOCK).reshape(-1, columns // BLOCK))
 
     def rows(self, name: str, columns: int) -> NDArray[Any]:
         """Return a packed tensor as it lies in the file, for `unpacked`, without reading it."""

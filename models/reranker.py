@@ -11,8 +11,8 @@ import numpy as np
 
 from core.distribution import require_extra
 from core.errors import ModelError
-from core.question import whole_text
-from models.folder import ModelFolder, content_digest, find_folder, named_id
+from core.question import replace_surrogates
+from models.folder import ModelFolder, content_digest, find_folder, make_model_id
 from models.huggingface import check_device, export_classifier, torch_loading
 from models.onnx_runtime import (
     Backend,
@@ -129,7 +129,7 @@ def _torch_logits(folder: ModelFolder, options: RunOptions) -> Logits:
     def logits(pairs: Pairs) -> Vectors:
         try:
             found: Vectors = model.predict(
-                [tuple(map(whole_text, pair)) for pair in pairs],
+                [tuple(map(replace_surrogates, pair)) for pair in pairs],
                 batch_size=options.batch_size,
                 activation_fn=torch.nn.Identity(),
                 show_progress_bar=False,
@@ -202,7 +202,7 @@ def load_reranker(
     card = find_card(folder.name, "cross-encoder")
     digest = content_digest(folder, cache_dir)
     length = min(max_tokens, folder.max_tokens or DEFAULT_TOKENS)
-    model_id = named_id(folder.name, digest, length)
+    model_id = make_model_id(folder.name, digest, length)
     languages = card.languages if card else None
 
     options = RunOptions(length, threads, batch_size, device)

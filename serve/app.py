@@ -64,7 +64,7 @@ def document_errors(app: FastAPI) -> None:
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = described(
+            app.openapi_schema = complete_document(
                 get_openapi(title=app.title, version=app.version, routes=app.routes)
             )
         return app.openapi_schema
@@ -72,7 +72,7 @@ def document_errors(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI's documentation does
 
 
-def described(document: dict[str, Any]) -> dict[str, Any]:
+def complete_document(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document with errors by protocol in place of FastAPI's own, and with the key."""
     components = document.setdefault("components", {})
     models: list[type[BaseModel]] = [ApiError, ErrorReply, FailureDetail]
@@ -94,7 +94,7 @@ def described(document: dict[str, Any]) -> dict[str, Any]:
 STRICT = "/api/"  # clients of other protocols send parameters of their own
 
 
-async def known_query(request: Request) -> None:
+async def check_query(request: Request) -> None:
     """Refuse a parameter in the query that the route does not take."""
     route = request.scope.get("route")
     if not request.query_params or not isinstance(route, APIRoute):
@@ -160,7 +160,7 @@ def make_app(
         BodyLimit(lambda: services.settings),
         services.metrics,
     )
-    return services.tracing.wrapped(guard) if services.tracing else guard
+    return services.tracing.wrap(guard) if services.tracing else guard
 
 
 def make_api(services: AppState, routers: Sequence[APIRouter] | None = None) -> FastAPI:
@@ -174,17 +174,17 @@ def make_api(services: AppState, routers: Sequence[APIRouter] | None = None) -> 
         redoc_url=None,
         openapi_url=OPENAPI,
         lifespan=_lifespan,
-        dependencies=[Depends(known_query)],
+        dependencies=[Depends(check_query)],
     )
     app.state.services = services
     for router in (*ROUTERS, *protocol_routers(services)) if routers is None else routers:
         app.include_router(router)
     document_errors(app)
     for kind in (CarrelError, StorageError, OSError):
-        app.add_exception_handler(kind, _explained)
+        app.add_exception_handler(kind, _answer_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(Exception, _unexpected)
+    app.add_exception_handler(Exception, _answer_unexpected)
     return app
 
 
@@ -212,7 +212,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             await asyncio.to_thread(services.tracing.close)
 
 
-def _explained(request: Request, error: Exception) -> Response:
+def _answer_error(request: Request, error: Exception) -> Response:
     services: AppState = request.app.state.services
     found = explained(error, services.settings.data)
     if found is None:
@@ -223,7 +223,7 @@ def _explained(request: Request, error: Exception) -> Response:
     return JSONResponse(error_body(found, request.scope["carrel.id"]), status, headers)
 
 
-def _unexpected(request: Request, error: Exception) -> Response:
+def _answer_unexpected(request: Request, error: Exception) -> Response:
     return JSONResponse(unexpected_body(request.scope["carrel.id"]), 500)  # the guard logs it
 
 
@@ -245,7 +245,7 @@ def _invalid(request: Request, error: Exception) -> Response:
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, CarrelError):  # raised while FastAPI read the body
-        return _explained(request, error)
+        return _answer_error(request, error)
     code = {404: "not_found", 405: "wrong_method"}.get(error.status_code, "bad_request")
     rule = "there is nothing here" if error.status_code == 404 else shorten(error.detail)
     body = plain_body(request.scope["carrel.id"], code, rule, hint=f"see {OPENAPI}")

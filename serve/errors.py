@@ -136,7 +136,7 @@ def plain_body(
 
 @dataclass(frozen=True)
 class Problem:
-    """Say what is wrong with one field of a request; `where` is its path in the body."""
+    """Name the fault of one field of a request; `where` is its path in the body."""
 
     where: tuple[str | int, ...]
     message: str
@@ -158,7 +158,7 @@ class Failure:
 
 
 def failure_of(error: Exception) -> Failure:
-    """Return what the caller may know of an error; the operator finds the rest in the log."""
+    """Return the part of an error that the caller may see; the rest is in the log."""
     if isinstance(error, RequestValidationError):
         return _invalid(error)
     if (found := explained(error)) is not None:
@@ -171,7 +171,7 @@ def failure_of(error: Exception) -> Failure:
 
 
 def explained(error: Exception, data: Path = Path()) -> CarrelError | None:
-    """Return what an error means for the caller, None for another one's or a mistake of ours."""
+    """Translate an error for the caller; None for a mistake in this program."""
     if isinstance(error, HTTPException) and isinstance(error.__cause__, CarrelError):
         return error.__cause__  # FastAPI wraps what is raised while it reads the body
     if isinstance(error, StorageError):
@@ -181,8 +181,8 @@ def explained(error: Exception, data: Path = Path()) -> CarrelError | None:
     return error if isinstance(error, CarrelError) else None
 
 
-def noted(failure: Failure, request: Request) -> Failure:
-    """Write to the log what the operator must know of a failure, under the request's id."""
+def note_failure(failure: Failure, request: Request) -> Failure:
+    """Log a failure for the operator, under the request's id."""
     if failure.status >= 500 and not isinstance(failure.error, Busy):
         request_id = request.scope.get("carrel.id", "")
         log.error("unexpected", exc_info=failure.error, extra={"id": request_id})
@@ -198,12 +198,12 @@ def _invalid(error: RequestValidationError) -> Failure:
         )
         problems.append(Problem(where, plain(item.get("msg", "")), str(item.get("type", ""))))
     first = problems[0] if problems else Problem((), "invalid request", "invalid")
-    path = dotted(first.where)
+    path = field_path(first.where)
     message = f"{path}: {first.message}" if path else first.message
     return Failure(422, message, tuple(problems))
 
 
-def dotted(where: tuple[str | int, ...]) -> str:
+def field_path(where: tuple[str | int, ...]) -> str:
     """Return a field's path in the body, "" for the body itself."""
     parts = where[1:] if where[:1] == ("body",) else where
     return ".".join(str(part) for part in parts)
@@ -225,7 +225,7 @@ def route_with(reply: Callable[[Failure], Response]) -> type[APIRoute]:
                 try:
                     return await handler(request)
                 except Exception as error:
-                    return reply(noted(failure_of(error), request))
+                    return reply(note_failure(failure_of(error), request))
 
             return handle
 

@@ -141,7 +141,7 @@ class Jobs:
         self._thread: threading.Thread | None = None
 
     def resume(self) -> None:
-        """Continue what the last server left, and delete unknown files.
+        """Continue the jobs that the last server left, and delete unknown files.
 
         Where rows of the catalogue are missing, their uploads may be all that is left of them.
         """
@@ -155,7 +155,7 @@ class Jobs:
         for row in left:
             if row.id in self._live:
                 continue
-            reason = self._lost(row)
+            reason = self._find_loss(row)
             if reason:
                 self._end(Job(row), "failed", reason)
             else:
@@ -208,7 +208,7 @@ class Jobs:
         return job
 
     def discard(self, job: Job) -> None:
-        """Delete what was written of an upload."""
+        """Delete the file of an upload."""
         shutil.rmtree(self._uploads / job.row.id, ignore_errors=True)
 
     def find(self, auth: AuthContext, job_id: str) -> Job:
@@ -244,7 +244,7 @@ class Jobs:
         self._end(job, "cancelled", "")
 
     def close(self) -> None:
-        """Stop after the current piece of work; what is left is resumed by the next server."""
+        """Stop after the current piece of work; the next server resumes the rest."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -252,13 +252,13 @@ class Jobs:
             self._thread.join()
 
     def _path(self, row: JobRow) -> Path:
-        """Return where an upload is: in a folder of its own, so that no name reaches another."""
+        """Return the path of an upload, in a folder of its own, so that no name reaches another."""
         return self._uploads / row.id / row.name
 
-    def _lost(self, row: JobRow) -> str:
+    def _find_loss(self, row: JobRow) -> str:
         path = self._path(row)
-        whole = row.kind != "upload" or (path.is_file() and path.stat().st_size == row.bytes)
-        if not whole:
+        complete = row.kind != "upload" or (path.is_file() and path.stat().st_size == row.bytes)
+        if not complete:
             return "the upload is no longer there; send it again"
         if row.state == "running" and row.attempts >= JOB_ATTEMPTS:
             return f"the server ended {row.attempts} times while it was at work on this"
@@ -289,13 +289,13 @@ class Jobs:
             except CarrelError as error:
                 self._end(job, "failed", str(error))
             except _Stopped:
-                self._stopped(job)
+                self._stop_job(job)
             except Exception as error:
                 log.exception("unexpected", extra={"id": job.row.id})
                 failure = failure_of(error)
                 known = isinstance(failure.error, CarrelError)
-                said = failure.message if known else "something unexpected happened"
-                self._end(job, "failed", f"{said} (id {job.row.id})")
+                message = failure.message if known else "something unexpected happened"
+                self._end(job, "failed", f"{message} (id {job.row.id})")
 
     def _in_turn(self, job: Job) -> None:
         """Work when no other work changes many documents, such as a command of the operator."""
@@ -318,7 +318,7 @@ class Jobs:
             self._session.maintenance.tidy(lambda stage: progress(stage, 0, 0))
 
     def _rights(self, row: JobRow) -> AuthContext:
-        """Return what the sender of an upload may do by now; raises CallerError for nothing.
+        """Return the present rights of the sender of an upload; raises CallerError for none.
 
         A signed token, or the caller without a key, has the roles of then.
         """
@@ -333,7 +333,7 @@ class Jobs:
             )
         return key.auth
 
-    def _stopped(self, job: Job) -> None:
+    def _stop_job(self, job: Job) -> None:
         if job.cancelled:
             self._end(job, "cancelled", "")
             return

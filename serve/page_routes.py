@@ -61,22 +61,22 @@ def _read(folder: Traversable, prefix: str) -> list[tuple[str, PageFile]]:
 @router.get("/", response_class=Response)
 async def index(known: Known = "") -> Response:
     """Return the page."""
-    return _sent(INDEX, known)
+    return _send_file(INDEX, known)
 
 
 @router.get("/page/{name}", response_class=Response)
 async def page_file(name: FileName, known: Known = "") -> Response:
     """Return a file of the page."""
-    return _sent(name, known)
+    return _send_file(name, known)
 
 
 @router.get("/page/{folder}/{name}", response_class=Response)
 async def nested_page_file(folder: FileName, name: FileName, known: Known = "") -> Response:
     """Return a file of a folder of the page."""
-    return _sent(f"{folder}/{name}", known)
+    return _send_file(f"{folder}/{name}", known)
 
 
-def _sent(name: str, known: str) -> Response:
+def _send_file(name: str, known: str) -> Response:
     file = page_files().get(name)
     if file is None:
         raise NotFound("the page has no such file", value=name)

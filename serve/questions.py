@@ -107,7 +107,7 @@ class AnswerText:
         self.shown = ""
 
     def piece(self, event: RunEvent) -> str:
-        """Return what a sentence adds; drafts are not shown, since nothing has checked them."""
+        """Return the text that a sentence adds; drafts are not shown, since they are unchecked."""
         if event.kind != "sentence":
             return ""
         text = str(event.data.get("text", ""))
@@ -115,7 +115,7 @@ class AnswerText:
         return text
 
     def rest(self, answer: str) -> str:
-        """Return what the final answer adds to what was shown.
+        """Return the text that the final answer adds to the text already shown.
 
         An answer that is not what began to be shown (the run stopped while it was written) follows
         whole, after an empty line: what was sent cannot be taken back.

@@ -62,7 +62,7 @@ def find_passages(
     k: int | None,
     where: Sequence[str] = (),
 ) -> ToolResult:
-    """Return up to `k` passages, best first, with what the search noted and did.
+    """Return up to `k` passages, best first, with the notes and steps of the search.
 
     `retrieval.top_k` says how many where `k` does not.
     """
@@ -78,7 +78,7 @@ def find_passages(
     return replace(found, evidence=found.evidence[:k])
 
 
-def _joined(given: object) -> object:
+def _join_names(given: object) -> object:
     named = [given] if isinstance(given, str) else given
     if isinstance(named, list) and named and all(isinstance(one, str) for one in named):
         return joined_names(named)
@@ -94,7 +94,7 @@ TEXT = {"type": "string"}
 # One name, several joined by commas, or a list of names.
 Collections = Annotated[
     str,
-    BeforeValidator(_joined),
+    BeforeValidator(_join_names),
     WithJsonSchema(
         {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}], "default": "default"}
     ),

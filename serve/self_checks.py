@@ -26,7 +26,7 @@ log = logging.getLogger(CHECKS)
 
 
 class SelfChecks:
-    """Check on a thread of its own, and repair what is derived from the truth."""
+    """Check on a thread of its own, and repair derived data."""
 
     def __init__(self, session: Session, settings: Settings) -> None:
         """Check the session's store; nothing runs before `start`; other settings may follow."""
@@ -47,7 +47,7 @@ class SelfChecks:
             self._thread.join()
 
     def check(self) -> list[str]:
-        """Check once and say in the log what was found; return the problems."""
+        """Check once and log the findings; return the problems."""
         began = time.monotonic()
         try:
             problems = self._maintenance.check_again()

@@ -85,7 +85,7 @@ class Reload:
         return done
 
     def on_signal(self, services: AppState) -> None:
-        """Read them again and log what came of it; for a thread of its own."""
+        """Read the settings again and log the result; for a thread of its own."""
         try:
             done = self.now(services, None)
         except CarrelError as error:
@@ -198,7 +198,7 @@ async def caller(request: Request) -> AuthContext:
             await services.limits.wrong_key(address)
             services.audit.note("login_failed", None, address=address)
         raise
-    services.audit.entered(entry, address)
+    services.audit.note_login(entry, address)
     request.scope["carrel.caller"] = entry.auth  # for the log
     request.scope["carrel.key"] = entry.key.id if entry.key else ""  # for jobs
     route = getattr(request.scope.get("route"), "path", "")

@@ -55,7 +55,7 @@ def hosted(where: Host) -> Iterator[None]:
 def claimed(auth: AuthContext, conversation: str) -> Iterator[None]:
     """Hold a conversation against a server's other callers; raises InUseError."""
     here = _host.get()
-    with nullcontext() if here is None else here.claims.held(auth, conversation):
+    with nullcontext() if here is None else here.claims.hold(auth, conversation):
         yield
 
 

@@ -131,10 +131,10 @@ class LlmSettings(Group):
     @field_validator("key")
     @classmethod
     def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
-        said = key.get_secret_value().strip() if key else ""
-        if not all("!" <= character <= "~" for character in said):
+        text = key.get_secret_value().strip() if key else ""
+        if not all("!" <= character <= "~" for character in text):
             raise ValueError("a key has printable ASCII characters only, without spaces")
-        return SecretStr(said) if said else None
+        return SecretStr(text) if text else None
 
 
 class LlamaSettings(Group):

@@ -21,7 +21,7 @@ from ingest.chunkers.packing import (
     last_boundary,
     line_spans,
     pack,
-    trimmed,
+    trim_span,
 )
 from models.embeddings import Embedder, Vectors
 
@@ -70,10 +70,10 @@ def _units(text: str, lines: list[Span], limit: int, levels: int) -> Iterator[Sp
         elif levels == 0:
             yield from fitting(text, group, limit)
         else:
-            yield from _opened(text, group, limit, levels)
+            yield from _split_statement(text, group, limit, levels)
 
 
-def _opened(text: str, group: list[Span], limit: int, levels: int) -> Iterator[Span]:
+def _split_statement(text: str, group: list[Span], limit: int, levels: int) -> Iterator[Span]:
     """Yield the outermost lines of a statement, and the units of what stands between them."""
     outermost = min(_depth(text, line) for line in group)
     inner: list[Span] = []
@@ -119,7 +119,7 @@ def _depth(text: str, line: Span) -> int:
 
 
 # Records and annotations stay whole up to so many times the chunk size (chosen, not measured).
-WHOLE_FACTOR = 4
+UNSPLIT_FACTOR = 4
 
 
 class SentenceChunker(Chunker):
@@ -137,8 +137,8 @@ class SentenceChunker(Chunker):
     def spans(self, run: BlockRun) -> Iterable[Span]:
         """Locate the chunks of one run."""
         kind = run.parts[0].kind
-        if is_whole(run, self._size):
-            return [trimmed(run.text)]
+        if is_unsplit(run, self._size):
+            return [trim_span(run.text)]
         if kind == "code":
             return pack(paragraph_units(run.text, self._size), self._size)
         if kind == "table":
@@ -147,10 +147,10 @@ class SentenceChunker(Chunker):
         return pack(sentences, self._size, self._overlap)
 
 
-def is_whole(run: BlockRun, chunk_size: int) -> bool:
+def is_unsplit(run: BlockRun, chunk_size: int) -> bool:
     """Tell whether a run is an annotation or a record that is not split."""
     kind = run.parts[0].kind
-    return kind in ("annotation", "record") and len(run.text.strip()) <= WHOLE_FACTOR * chunk_size
+    return kind in ("annotation", "record") and len(run.text.strip()) <= UNSPLIT_FACTOR * chunk_size
 
 
 class FixedChunker(Chunker):
@@ -167,25 +167,25 @@ class FixedChunker(Chunker):
 
     def spans(self, run: BlockRun) -> Iterable[Span]:
         """Locate the windows of one run."""
-        return [trimmed(run.text)] if is_whole(run, self._size) else self._windows(run.text)
+        return [trim_span(run.text)] if is_unsplit(run, self._size) else self._windows(run.text)
 
     def _windows(self, text: str) -> Iterator[Span]:
         """Locate the windows of a text, each without the white space around it."""
-        start, stop = trimmed(text)
+        start, stop = trim_span(text)
         fresh = start  # what no window holds yet
         while start < stop:
             end = min(last_boundary(text, fresh, start + self._size), stop)
             yield start, start + len(text[start:end].rstrip())
             if end >= stop:
                 return
-            fresh = _whole_character(text, end)
+            fresh = _skip_white_space(text, end)
             again = first_boundary(text, max(end - self._overlap, start + 1), end)
-            start = _whole_character(text, again)
+            start = _skip_white_space(text, again)
             if start + self._size <= fresh:
                 start = fresh
 
 
-def _whole_character(text: str, place: int) -> int:
+def _skip_white_space(text: str, place: int) -> int:
     """Return the first place from here that holds more than white space."""
     while text[place].isspace():
         place += 1
@@ -214,7 +214,7 @@ class StructuralChunker(Chunker):
         if kinds & {"annotation", "record"}:
             return self._others.spans(run)
         if len(run.text.strip()) <= self._most:
-            return [_shown(run.text, run.parts[0], len(run.text))]
+            return [_locate_content(run.text, run.parts[0], len(run.text))]
         return pack(list(self._with_introductions(run)), self._most)
 
     def _with_introductions(self, run: BlockRun) -> Iterator[Span]:
@@ -225,14 +225,14 @@ class StructuralChunker(Chunker):
         def is_introduced(before: Span, unit: Span) -> bool:
             return unit in samples and unit[1] - before[0] <= self._most
 
-        return _joined((unit for _, found in units for unit in found), is_introduced)
+        return _join_spans((unit for _, found in units for unit in found), is_introduced)
 
     def _units(self, text: str, part: BlockSpan) -> list[Span]:
-        """Locate what is never cut inside one block."""
+        """Locate the units of a block that are never cut."""
         if part.kind == "code" and part.end - part.start > self._most:
             return statement_units(text, part.start, part.end, self._most)
         if part.kind == "code":
-            return [_shown(text, part, part.end)]
+            return [_locate_content(text, part, part.end)]
         if part.kind == "table":
             return fitting(text, line_spans(text, part.start, part.end), self._most)
         shown = text[part.start : part.end]
@@ -247,10 +247,10 @@ class StructuralChunker(Chunker):
         return units
 
 
-def _shown(text: str, part: BlockSpan, end: int) -> Span:
-    """Locate what a part and those after it hold; code keeps its first line's indentation."""
+def _locate_content(text: str, part: BlockSpan, end: int) -> Span:
+    """Locate the text of a part and those after it; code keeps its first line's indentation."""
     if part.kind == "text":
-        first, last = trimmed(text[part.start : end])
+        first, last = trim_span(text[part.start : end])
         return part.start + first, part.start + last
     lines = line_spans(text, part.start, end)
     return lines[0][0], lines[-1][1]
@@ -286,9 +286,9 @@ class SemanticChunker(Chunker):
         sentences = fitting(run.text, sentence_spans(run.text), self._most)
         if len(sentences) < 2 or sentences[-1][1] - sentences[0][0] <= self._least:
             return [(sentences[0][0], sentences[-1][1])] if sentences else []
-        return self._without_scraps(self._merged(run.text, sentences))
+        return self._without_scraps(self._merge_similar(run.text, sentences))
 
-    def _merged(self, text: str, sentences: list[Span]) -> Iterator[Span]:
+    def _merge_similar(self, text: str, sentences: list[Span]) -> Iterator[Span]:
         """Merge similar neighbours."""
         vectors = self._vectors(text, sentences)
         start, end = sentences[0]
@@ -320,20 +320,20 @@ class SemanticChunker(Chunker):
         def is_scrap(before: Span, span: Span) -> bool:
             return span[1] - span[0] < self._least and span[1] - before[0] <= self._most
 
-        return _joined(spans, is_scrap)
+        return _join_spans(spans, is_scrap)
 
 
-def _joined(spans: Iterable[Span], belongs: Callable[[Span, Span], bool]) -> Iterator[Span]:
-    """Join each span to what is before it where it belongs to that."""
-    held: Span | None = None
+def _join_spans(spans: Iterable[Span], belongs: Callable[[Span, Span], bool]) -> Iterator[Span]:
+    """Join each span to the one before it where the two belong together."""
+    pending: Span | None = None
     for span in spans:
-        if held is not None and belongs(held, span):
-            span = held[0], span[1]
-        elif held is not None:
-            yield held
-        held = span
-    if held is not None:
-        yield held
+        if pending is not None and belongs(pending, span):
+            span = pending[0], span[1]
+        elif pending is not None:
+            yield pending
+        pending = span
+    if pending is not None:
+        yield pending
 
 
 class Chunkers:

@@ -148,7 +148,7 @@ def check_sizes(chunk_size: int, overlap: int) -> None:
         )
 
 
-def trimmed(text: str) -> Span:
+def trim_span(text: str) -> Span:
     """Locate a text without the white space around it."""
     end = len(text.rstrip())
     return min(len(text) - len(text.lstrip()), end), end
@@ -214,11 +214,11 @@ def runs(blocks: Iterable[Block], together: Set[BlockKind]) -> Iterator[BlockRun
         if not block.text.strip():
             continue
         if open_blocks and not _continues(open_blocks, block, together):
-            yield _joined(open_blocks)
+            yield _join_blocks(open_blocks)
             open_blocks = []
         open_blocks.append(block)
     if open_blocks:
-        yield _joined(open_blocks)
+        yield _join_blocks(open_blocks)
 
 
 def _continues(open_blocks: list[Block], block: Block, together: Set[BlockKind]) -> bool:
@@ -232,7 +232,7 @@ def _continues(open_blocks: list[Block], block: Block, together: Set[BlockKind])
     return tiny and last.kind == "text" and block.section.startswith(last.section)
 
 
-def _joined(blocks: list[Block]) -> BlockRun:
+def _join_blocks(blocks: list[Block]) -> BlockRun:
     """Join blocks; the last one's section is the most precise."""
     parts: list[BlockSpan] = []
     offset = 0

@@ -25,7 +25,7 @@ def storable(name: str) -> str:
     return _UNSEEN.sub("\ufffd", name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
-def decoded(names: Sequence[str]) -> list[str]:
+def decode_names(names: Sequence[str]) -> list[str]:
     """Return the names of an archive in the code page they were written in.
 
     The format knows two: UTF-8, and that of the first PC, which stands for any other.
@@ -129,12 +129,12 @@ def _documents(
     path: Path, relative: str, limits: LoadLimits, budget: ZipBudget
 ) -> Iterator[Loaded]:
     with SafeZip(path, limits, budget) as container:
-        for name in container.repeated():
+        for name in container.find_repeated():
             reason = "several members have this name; the last one is read"
             yield LoadFailure(path=f"{relative}/{storable(name)}", reason=reason)
         names = container.names()
-        for name, shown in zip(names, decoded(names), strict=True):
-            if _passed_over(shown):
+        for name, shown in zip(names, decode_names(names), strict=True):
+            if _is_skipped(shown):
                 continue
             member = f"{relative}/{storable(shown)}"
             try:
@@ -145,7 +145,7 @@ def _documents(
                 yield LoadFailure(path=member, reason=error.rule)
 
 
-def _passed_over(name: str) -> bool:
+def _is_skipped(name: str) -> bool:
     parts = name.split("/")
     hidden = any(part.startswith(".") and part not in (".", "..") for part in parts)
     return hidden or parts[0] == "__MACOSX" or not is_document(name)

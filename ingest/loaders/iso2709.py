@@ -54,20 +54,20 @@ def chunks(path: Path) -> Iterator[bytes]:
     rest = b""
     with path.open("rb") as handle:
         while block := handle.read(_BLOCK):
-            *whole, rest = (rest + block).split(RECORD_END)
-            yield from (record for record in map(_trimmed, whole) if record)
+            *complete, rest = (rest + block).split(RECORD_END)
+            yield from (record for record in map(_trim, complete) if record)
             if len(rest) > _MAX_RECORD:
                 raise DocumentError("a MARC record without an end; the rest of the file is lost")
-    if rest := _trimmed(rest):
+    if rest := _trim(rest):
         yield rest
 
 
-def _trimmed(record: bytes) -> bytes:
+def _trim(record: bytes) -> bytes:
     return record.removeprefix(b"\xef\xbb\xbf").strip(b"\r\n\x00\x1a ")
 
 
 def parse(record: bytes) -> RawRecord:
-    """Cut a record into its fields; raise DocumentError with what is wrong with it."""
+    """Split a record into its fields; raise DocumentError that names its fault."""
     if not _LEADER_SHAPE.match(record):
         raise DocumentError("the leader is damaged")
     if not record.endswith(FIELD_END):
@@ -102,7 +102,7 @@ def _fields(record: bytes) -> RawRecord:
 def decoder(sample: list[RawRecord]) -> Callable[[bytes], str]:
     """Choose how the fields of a file are decoded, from its first records."""
     text = b"\n".join(value for record in sample for _, value in record)[:_SAMPLE]
-    named = _named_set(sample)
+    named = _find_character_set(sample)
     if named:
         return partial(str, encoding=named, errors="replace")
     if _is_utf8(text) or (text.isascii() and b"\x1b" not in text):
@@ -113,7 +113,7 @@ def decoder(sample: list[RawRecord]) -> Callable[[bytes], str]:
     return _marc8
 
 
-def _named_set(sample: list[RawRecord]) -> str:
+def _find_character_set(sample: list[RawRecord]) -> str:
     for record in sample:
         for tag, value in record:
             place = value.find(SUBFIELD + b"a")
@@ -136,7 +136,7 @@ def _marc8(value: bytes) -> str:
         return value.decode("latin-1")
 
 
-def decoded(record: RawRecord, decode: Callable[[bytes], str]) -> list[MarcField]:
+def decode_fields(record: RawRecord, decode: Callable[[bytes], str]) -> list[MarcField]:
     """Return the fields of a record as text; 001-009 are control fields."""
     fields = []
     for tag, value in record:

@@ -82,9 +82,9 @@ def because(error: BaseException) -> str:
     """
     if isinstance(error, _INTERNAL):
         return ""
-    said = _CLASS.sub("", _PATH.sub("the file", str(error)))
-    said = shorten(said, _MOST).strip(" .")
-    return f" ({said})" if any(c.isalpha() for c in said) else ""
+    message = _CLASS.sub("", _PATH.sub("the file", str(error)))
+    message = shorten(message, _MOST).strip(" .")
+    return f" ({message})" if any(c.isalpha() for c in message) else ""
 
 
 def check_pages(count: int, kind: str, pages: str, limits: LoadLimits) -> None:
@@ -97,14 +97,14 @@ def check_pages(count: int, kind: str, pages: str, limits: LoadLimits) -> None:
 
 
 @contextmanager
-def damage_named(said: str) -> Iterator[None]:
-    """Raise what a library raises over a damaged file, which may be anything, as DocumentError."""
+def report_damage(rule: str) -> Iterator[None]:
+    """Turn any exception that a library raises over a damaged file into a DocumentError."""
     try:
         yield
     except (DocumentError, MemoryError):
         raise
     except Exception as error:
-        raise DocumentError(f"{said}{because(error)}") from error
+        raise DocumentError(f"{rule}{because(error)}") from error
 
 
 def unreadable(error: OSError) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.archive import is_document, parse_member
-from ingest.loaders.limits import MB, LoadLimits, damage_named
+from ingest.loaders.limits import MB, LoadLimits, report_damage
 from ingest.loaders.office.ooxml import is_ole
 from ingest.loaders.text import encoding
 from ingest.loaders.text.plain_text import text_blocks
@@ -74,15 +74,15 @@ class _MailReader:
         inner = [
             self.read(one, depth + 1) for one in part.get_payload() if isinstance(one, Message)
         ]
-        told = _chosen(inner) if kind == "multipart/alternative" else inner
+        chosen = _chosen(inner) if kind == "multipart/alternative" else inner
         return Parts(
-            _without_repeats([text for one in told for text in one.texts]),
+            _without_repeats([text for one in chosen for text in one.texts]),
             [named for one in inner for named in one.attachments],
         )
 
 
 def _chosen(alternatives: list[Parts]) -> list[Parts]:
-    """Return the plain one, unless it says next to nothing of what the marked-up one says."""
+    """Return the plain version, unless it has next to no text of the HTML version."""
     plain = max(alternatives, key=lambda one: one.words("plain"), default=None)
     marked = max(alternatives, key=lambda one: one.words("html"), default=None)
     if plain is None or marked is None:
@@ -116,10 +116,10 @@ def _leaf(part: Message, kind: str) -> Parts:
     data = _data(part)
     if kind in _READ_AS and name and not is_document(name):
         name += _READ_AS[kind]
-    return Parts(attachments=[(name or _made_up(kind), data)]) if data else Parts()
+    return Parts(attachments=[(name or _invent_name(kind), data)]) if data else Parts()
 
 
-def _made_up(kind: str) -> str:
+def _invent_name(kind: str) -> str:
     """Return a name for a part that has none, by its type."""
     suffix = mimetypes.guess_extension(kind) if not kind.startswith("text/") else ""
     return f"attachment{suffix}" if suffix else ""
@@ -162,11 +162,11 @@ def _text(part: Message) -> str:
         # The declared one may be wrong or made up; strict, to notice it.
         text = data.decode(named)
     except (LookupError, UnicodeDecodeError, ValueError):
-        text = guessed(data)
+        text = guess_text(data)
     return text.replace("\r\n", "\n")
 
 
-def guessed(data: bytes) -> str:
+def guess_text(data: bytes) -> str:
     """Decode what no encoding was named for."""
     try:
         return encoding.decode(data, ".eml")
@@ -205,22 +205,22 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 def documents(mail: Mail, relative: str, format_name: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the document of a message, then those of its attachments, one level deeper."""
-    said = mail.headers
+    headers = mail.headers
     described = metadata.normalise(
         {
-            "title": said["Subject"],
-            "authors": [said["From"]],
-            "to": said["To"],
-            "updated_at": said["Date"],
+            "title": headers["Subject"],
+            "authors": [headers["From"]],
+            "to": headers["To"],
+            "updated_at": headers["Date"],
         }
     )
     attached = [(name, data) for name, data in mail.attachments if is_document(name)]
-    if not mail.blocks and not attached and not said["Subject"]:
+    if not mail.blocks and not attached and not headers["Subject"]:
         raise DocumentError("an empty e-mail: no subject, no text and no document attached")
     # A message may be its subject only; "who wrote about X, and when" is asked of mail.
-    heading = "\n".join(f"{name}: {value}" for name, value in said.items() if value)
+    heading = "\n".join(f"{name}: {value}" for name, value in headers.items() if value)
     blocks = [Block(text=heading), *mail.blocks]
-    yield ParsedDocument.of_file(relative, format_name, blocks, described, said["Subject"])
+    yield ParsedDocument.of_file(relative, format_name, blocks, described, headers["Subject"])
     for name, data in attached:
         if data.startswith(_TNEF):
             yield LoadFailure(path=f"{relative}/{name}", reason=_TNEF_REASON)
@@ -247,7 +247,7 @@ def _header(message: Message, name: str) -> str:
     raw = next((str(value) for key, value in message.raw_items() if key.lower() == name), "")
     if any("\udc80" <= c <= "\udcff" for c in raw):
         # Bytes above ASCII that no encoding was named for.
-        return " ".join(guessed(raw.encode("utf-8", "surrogateescape")).split())
+        return " ".join(guess_text(raw.encode("utf-8", "surrogateescape")).split())
     try:
         value = str(message.get(name) or "")
     except Exception:  # the header parser raises anything on malformed ones
@@ -311,7 +311,7 @@ def load_msg(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
         raise DocumentError("no Outlook message: such a file is an OLE container")
     from oxmsg import Message as OutlookMessage  # which other letters do without
 
-    with damage_named("the Outlook message is damaged"):
+    with report_damage("the Outlook message is damaged"):
         found = _mail(OutlookMessage.load(path.read_bytes()))
     yield from documents(found, relative, "msg", limits)
 
@@ -355,7 +355,7 @@ def _attachments(message: OutlookMessage) -> list[tuple[str, bytes]]:
 
 
 def _safe(read: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """Return what a property holds, or None: a damaged one must not cost the others."""
+    """Return the value of a property, or None: a damaged one must not cost the others."""
     try:
         return read()
     except MemoryError:

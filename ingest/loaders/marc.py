@@ -120,8 +120,8 @@ def _values(fields: Sequence[MarcField], *, unimarc: bool) -> dict[str, list[str
     return found | {"language": _languages(fields, unimarc=unimarc)}
 
 
-def _named(found: dict[str, list[str]], title: str, year: int | None) -> Fields:
-    """Return what is there of the fields of a record in the order in which they are shown."""
+def _order_fields(found: dict[str, list[str]], title: str, year: int | None) -> Fields:
+    """Return the fields that a record has, in the order in which they are shown."""
     named: Fields = {"title": title, "authors": list[Scalar](found["authors"]), "year": year or ""}
     for name, values in found.items():
         if name not in _APART:
@@ -150,7 +150,7 @@ def _value(field: MarcField, codes: str, name: str) -> str:
         if name in _PROSE:
             parts.append(value)
             continue
-        value = _trimmed(value)
+        value = _trim_punctuation(value)
         if parts:
             parts.append(_separator(name, code, field.tag))
         # UNIMARC gives the full forename apart: "Толстой, Л. Н. (Лев Николаевич)".
@@ -168,7 +168,7 @@ def _separator(name: str, code: str, tag: str) -> str:
     return {"keywords": ", ", "place": "; ", "publisher": "; "}.get(name, " ")
 
 
-def _trimmed(value: str) -> str:
+def _trim_punctuation(value: str) -> str:
     """Drop the punctuation that ISBD puts between elements; an initial keeps its full stop."""
     value = " ".join(value.split()).strip(" /:;,=")
     if value.endswith(".") and not value.endswith("...") and not _INITIAL.search(value):
@@ -181,7 +181,7 @@ def _late_title(fields: Sequence[MarcField]) -> str:
     damaged = (field for tag in ("245", "200") for field in _all(fields, tag))
     headings = (field for tag in _LATE_TITLES for field in _all(fields, tag))
     titles = chain(
-        (_trimmed(" ".join(value for _, value in field.subfields)) for field in damaged),
+        (_trim_punctuation(" ".join(value for _, value in field.subfields)) for field in damaged),
         (_value(field, "abt", "title") for field in headings),
     )
     return next(filter(None, titles), "")
@@ -195,7 +195,7 @@ def _year(fields: Sequence[MarcField], *, unimarc: bool) -> int | None:
             for found, value in field.subfields:
                 if found == code and (match := _YEAR.search(value)):
                     return int(match.group())
-    coded = _coded(fields, 9, 13) if unimarc else _control(fields, 7, 11)
+    coded = _read_codes(fields, 9, 13) if unimarc else _control(fields, 7, 11)
     return int(coded) if _YEAR.fullmatch(coded) else None
 
 
@@ -209,9 +209,9 @@ def _languages(fields: Sequence[MarcField], *, unimarc: bool) -> list[str]:
     return list(dict.fromkeys(LANGUAGES.get(code, code) for code in codes if _CODE.fullmatch(code)))
 
 
-def _catalogued_in(fields: Sequence[MarcField], *, unimarc: bool) -> str:
+def _catalogue_language(fields: Sequence[MarcField], *, unimarc: bool) -> str:
     """Return the language that the catalogue itself is written in, or ""."""
-    code = _coded(fields, 22, 25) if unimarc else next(_subfields(fields, "040", "b"), "")
+    code = _read_codes(fields, 22, 25) if unimarc else next(_subfields(fields, "040", "b"), "")
     return LANGUAGES.get(code.lower(), "")
 
 
@@ -219,7 +219,7 @@ def _control(fields: Sequence[MarcField], start: int, end: int) -> str:
     return next((field.value[start:end] for field in fields if field.tag == "008"), "")
 
 
-def _coded(fields: Sequence[MarcField], start: int, end: int) -> str:
+def _read_codes(fields: Sequence[MarcField], start: int, end: int) -> str:
     return next(_subfields(fields, "100", "a"), "")[start:end]
 
 
@@ -247,14 +247,14 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 
 def _read(path: Path) -> Iterator[Found]:
-    parsed = _parsed(path)
+    parsed = _parse_records(path)
     first = list(islice(parsed, _SAMPLED))
     decode = iso2709.decoder([item for item in first if not isinstance(item, DocumentError)])
     for item in chain(first, parsed):
-        yield (item if isinstance(item, DocumentError) else iso2709.decoded(item, decode))
+        yield (item if isinstance(item, DocumentError) else iso2709.decode_fields(item, decode))
 
 
-def _parsed(path: Path) -> Iterator[iso2709.RawRecord | DocumentError]:
+def _parse_records(path: Path) -> Iterator[iso2709.RawRecord | DocumentError]:
     try:
         for chunk in iso2709.chunks(path):
             try:
@@ -281,10 +281,10 @@ def load_damaged_xml(data: bytes, relative: str, error: DocumentError) -> Iterat
     if first is None or "datafield" not in text:
         raise error
     pieces = (match.group() for match in chain([first], found))
-    yield from documents(relative, map(_damaged_record, pieces), "marcxml")
+    yield from documents(relative, map(_parse_damaged, pieces), "marcxml")
 
 
-def _damaged_record(piece: str) -> Found:
+def _parse_damaged(piece: str) -> Found:
     # Prefixes are declared at the root, which is not at hand.
     unprefixed = _PREFIX.sub(r"<\1", piece)
     try:
@@ -344,8 +344,8 @@ def _document(
     if isinstance(found, DocumentError):
         raise found
     fields = [_own_script(field) for field in found]
-    said = _values(fields, unimarc=unimarc)
-    title = " = ".join(said["title"]) or _late_title(fields)
+    values = _values(fields, unimarc=unimarc)
+    title = " = ".join(values["title"]) or _late_title(fields)
     if not title:
         raise DocumentError("no title and no heading in this record")
     own = next((field.value for field in _all(fields, "001") if field.value), "")
@@ -357,18 +357,18 @@ def _document(
             raise DocumentError(f"the same as record {earlier} ({document_id})")
         document_id = f"{relative}#{number}"
     # Readers ask in the language of their library: "год", not "year".
-    spoken = _catalogued_in(fields, unimarc=unimarc) or "".join(said["language"][:1])
+    spoken = _catalogue_language(fields, unimarc=unimarc) or "".join(values["language"][:1])
     document = record_fields.record(
         relative,
         document_id,
-        _named(said, title, _year(fields, unimarc=unimarc)),
+        _order_fields(values, title, _year(fields, unimarc=unimarc)),
         title=title[:300],
         format_name=format_name,
         labels=find_language(spoken).messages.get("fields", {}),
     )
     texts = []
-    if said["annotation"]:
-        texts.append(Block(text="\n".join(said["annotation"]), kind="annotation"))
-    if said["contents"]:
-        texts.append(Block(text="\n".join(said["contents"]), section="Contents"))
+    if values["annotation"]:
+        texts.append(Block(text="\n".join(values["annotation"]), kind="annotation"))
+    if values["contents"]:
+        texts.append(Block(text="\n".join(values["contents"]), section="Contents"))
     return document.model_copy(update={"blocks": [*document.blocks, *texts]})

@@ -79,7 +79,7 @@ _TABLE = str.maketrans(_PLAIN, _RAISED)
 _LONGEST = 8  # characters of a raised number; chosen, not measured
 
 
-def raised(text: str) -> str:
+def write_superscript(text: str) -> str:
     """Return a short number as raised digits, any other text ("st", "[1]") as it is."""
     bare = text.strip()
     if len(bare) > _LONGEST or not any(c.isdecimal() for c in bare):
@@ -87,21 +87,21 @@ def raised(text: str) -> str:
     return bare.translate(_TABLE) if all(c in _PLAIN for c in bare) else text
 
 
-def grouped(text: str) -> str:
+def add_brackets(text: str) -> str:
     """Return a part of a formula, in brackets when it is more than a name or a number."""
     text = text.strip()
     return text if text.isalnum() else f"({text})"
 
 
-def lowered(text: str) -> str:
-    """Return what stands below in a formula, or ""."""
-    return f"_{grouped(text)}" if text.strip() else ""
+def write_below(text: str) -> str:
+    """Return a subscript of a formula as "_x", or "" for none."""
+    return f"_{add_brackets(text)}" if text.strip() else ""
 
 
-def lifted(text: str) -> str:
-    """Return what stands above in a formula, or ""."""
-    short = raised(text.strip())
-    return short if short != text.strip() or not short else f"^{grouped(text)}"
+def write_above(text: str) -> str:
+    """Return a superscript of a formula as "^x" or in raised digits, or "" for none."""
+    short = write_superscript(text.strip())
+    return short if short != text.strip() or not short else f"^{add_brackets(text)}"
 
 
 # The program that put the picture in left its name or its path.
@@ -204,6 +204,6 @@ _CJK = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]"
 _CJK_WRAP = re.compile(rf"(?<={_CJK})\n(?={_CJK})")
 
 
-def join_wrapped(text: str) -> str:
+def join_lines(text: str) -> str:
     """Join the lines of one paragraph; Chinese and Japanese lines need no space."""
     return _CJK_WRAP.sub("", text).replace("\n", " ") if "\n" in text else text

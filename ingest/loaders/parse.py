@@ -16,7 +16,7 @@ from ingest.loaders.formats import (
     suffix_of_content,
 )
 from ingest.loaders.limits import MB, LoadLimits, because, unreadable
-from ingest.loaders.records.record_fields import limited_fields
+from ingest.loaders.records.record_fields import limit_fields
 from ingest.loaders.text.encoding import decode
 from ingest.types import Loaded, LoadFailure
 
@@ -52,7 +52,7 @@ def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     if not chosen.text_share:
         found = chosen.loader()(path, relative, limits)
         # Of files in a file each one counts for itself.
-        yield from found if chosen.writes else limited_fields(found, limits)
+        yield from found if chosen.writes else limit_fields(found, limits)
         return
     content = decode(path.read_bytes(), suffix_of(path.name))
     if not content.strip():
@@ -62,7 +62,7 @@ def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 
 def _format_name(path: Path) -> str:
-    """Choose by what the content is where that cannot be mistaken, else by the name."""
+    """Choose the format by the content where that is certain, else by the name."""
     named = format_of(path.name)
     if named is None:
         raise DocumentError(refusal(path.name))

@@ -106,7 +106,7 @@ def _paragraphs(lines: list[str]) -> str:
             and CELL not in line + previous
             and not _starts_paragraph(previous, line, full)
         ):
-            paragraphs[-1] = _joined(paragraphs[-1], line)
+            paragraphs[-1] = _join_line(paragraphs[-1], line)
         elif line:
             paragraphs.append(line)
         previous = line
@@ -122,7 +122,7 @@ def _starts_paragraph(previous: str, line: str, full: float) -> bool:
     return bool(_SENTENCE_END.search(previous)) or not line[0].islower()
 
 
-def _joined(text: str, line: str) -> str:
+def _join_line(text: str, line: str) -> str:
     if text.endswith("-") and len(text) > 1 and text[-2].isalpha():
         last_word = text.rsplit(None, 1)[-1]
         if line[0].islower():
@@ -141,7 +141,7 @@ _SPACE = re.compile(r"(?<=\S) (?=\S)")
 def with_tabs(text_page: Any, text: str) -> str:  # noqa: ANN401 (a text page of pypdfium2)
     """Return the text of a page with a tab instead of a space in each such gap."""
     if text_page.count_chars() != len(text):
-        return text  # its characters cannot be told apart by their place
+        return text  # its characters cannot be distinguished by their place
     parts: list[str] = []
     done = 0
     for match in _SPACE.finditer(text):
@@ -160,7 +160,7 @@ _PUSH_BUTTON = 1 << 16  # a flag of ISO 32000
 _MAX_DEPTH = 20  # a bound against hostile nesting; chosen, not measured
 
 
-def filled_in(path: Path) -> dict[int, str]:
+def read_form_fields(path: Path) -> dict[int, str]:
     """Return the filled fields by page, counted from 0, as "name: value" paragraphs.
 
     A form that cannot be read has none: the text of the pages is what matters.
@@ -200,26 +200,26 @@ def _lines(page: Any) -> Iterator[str]:  # noqa: ANN401 (a pypdf page)
     for reference in page.get("/Annots") or ():
         annotation = reference.get_object()
         if annotation.get("/Subtype") == "/Widget" and (value := _value(annotation)):
-            label = _inherited(annotation, "/TU") or _inherited(annotation, "/T")
+            label = _find_entry(annotation, "/TU") or _find_entry(annotation, "/T")
             yield f"{label}: {value}" if label else value
 
 
 def _value(widget: Any) -> str:  # noqa: ANN401
-    kind = _inherited(widget, "/FT")
-    flags = _inherited(widget, "/Ff")
+    kind = _find_entry(widget, "/FT")
+    flags = _find_entry(widget, "/Ff")
     number = int(flags) if isinstance(flags, int) else 0
     if kind == "/Btn":
         state = str(widget.get("/AS") or "")
         return "" if number & _PUSH_BUTTON or state in ("", "/Off") else state.lstrip("/")
     if kind == "/Tx" and number & _PASSWORD_FIELD:
         return ""
-    value = _inherited(widget, "/V")
+    value = _find_entry(widget, "/V")
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     return str(value).strip() if isinstance(value, str) and not value.startswith("/") else ""
 
 
-def _inherited(widget: Any, key: str) -> Any:  # noqa: ANN401
+def _find_entry(widget: Any, key: str) -> Any:  # noqa: ANN401
     """Return an entry of a widget or of the field it belongs to."""
     for _ in range(_MAX_DEPTH):
         if (value := widget.get(key)) is not None:
@@ -342,18 +342,18 @@ def _with_pdfium(path: Path, limits: LoadLimits) -> _Read:
         has_form = document.get_formtype() != pypdfium2.raw.FORMTYPE_NONE
     finally:
         document.close()
-    for index, text in (filled_in(path) if has_form else {}).items():
+    for index, text in (read_form_fields(path) if has_form else {}).items():
         if index < len(pages):
             pages[index] = f"{pages[index]}\n\n{text}".strip()
-    return pages, _described(info), [at for at in pictures if not pages[at - 1].strip()]
+    return pages, _read_metadata(info), [at for at in pictures if not pages[at - 1].strip()]
 
 
 def _text(page: Any) -> str:  # noqa: ANN401 (a text page of pypdfium2)
     """Return the text within the page; PDFium's other reading has more of the line ends."""
     inside = str(page.get_text_bounded())
-    whole = str(page.get_text_range())
-    same = "".join(whole.split()) == "".join(inside.split())
-    return with_tabs(page, whole) if same else inside
+    full = str(page.get_text_range())
+    same = "".join(full.split()) == "".join(inside.split())
+    return with_tabs(page, full) if same else inside
 
 
 def _with_pypdf(path: Path, limits: LoadLimits) -> _Read:
@@ -361,7 +361,7 @@ def _with_pypdf(path: Path, limits: LoadLimits) -> _Read:
         check_pages(len(reader.pages), "PDF", "pages", limits)
         pages = [_page_text(page) for page in reader.pages]
         info = {str(key).lstrip("/"): value for key, value in (reader.metadata or {}).items()}
-    return pages, _described(info), []
+    return pages, _read_metadata(info), []
 
 
 def _page_text(page: Any) -> str:  # noqa: ANN401 (a pypdf page)
@@ -373,7 +373,7 @@ def _page_text(page: Any) -> str:  # noqa: ANN401 (a pypdf page)
         return ""
 
 
-def _described(info: dict[str, Any]) -> dict[str, Any]:
+def _read_metadata(info: dict[str, Any]) -> dict[str, Any]:
     names = {"Title": "title", "Author": "authors", "Keywords": "keywords", "Subject": "subject"}
     found = {names[key]: str(value) for key, value in info.items() if key in names}
     found = {key: value for key, value in found.items() if value.strip().lower() not in _USELESS}
@@ -383,7 +383,7 @@ def _described(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _day(written: object) -> str:
-    """Return "D:20240131…" as 2024-01-31, what is no date as ""."""
+    """Return "D:20240131…" as 2024-01-31, anything that is no date as ""."""
     digits = str(written or "").removeprefix("D:")[:8]
-    whole = len(digits) == len("20240131") and digits.isdigit()
-    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if whole else ""
+    is_date = len(digits) == len("20240131") and digits.isdigit()
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if is_date else ""

@@ -47,8 +47,8 @@ def find_header(rows: list[list[Cell]]) -> int | None:
     """Return where the header of a table is, or None when the rows are no table."""
     for at, row in enumerate(rows[:_HEADER_WITHIN]):
         body = rows[at + 1 :]
-        used = {column for cells in rows[at:] for column in _filled(cells)}
-        filled = _filled(row)
+        used = {column for cells in rows[at:] for column in _filled_columns(cells)}
+        filled = _filled_columns(row)
         if len(filled) < 2 or len(filled) < _SHARE * len(used):
             continue
         names = [str(row[column]).casefold() for column in filled]
@@ -58,12 +58,12 @@ def find_header(rows: list[list[Cell]]) -> int | None:
             or any(len(name) > _LONGEST_NAME or _NUMBER.fullmatch(name) for name in names)
         ):
             return None
-        full = sum(len(_filled(cells)) > 1 for cells in body)
+        full = sum(len(_filled_columns(cells)) > 1 for cells in body)
         return at if body and full >= _SHARE * len(body) else None
     return None
 
 
-def _filled(cells: list[Cell]) -> list[int]:
+def _filled_columns(cells: list[Cell]) -> list[int]:
     return [at for at, cell in enumerate(cells) if cell is not None]
 
 
@@ -75,7 +75,7 @@ def names_of(cells: list[Cell]) -> list[str]:
     ]
 
 
-def shown(cell: Cell) -> str:
+def write_cell(cell: Cell) -> str:
     """Write a cell as a person reads it."""
     return "" if cell is None else str(cell).lower() if isinstance(cell, bool) else str(cell)
 
@@ -127,7 +127,7 @@ class Workbook:
             yield ParsedDocument.of_file(self._relative, self._format, blocks, described, title)
 
     def _sheet(self, sheet: Sheet) -> Iterator[Loaded]:
-        rows = (row for row in _unmerged(sheet) if any(cell is not None for cell in row[1]))
+        rows = (row for row in _fill_merged(sheet) if any(cell is not None for cell in row[1]))
         first = list(islice(rows, _SAMPLED))
         at = find_header([cells for _, cells in first])
         if at is None:
@@ -140,7 +140,7 @@ class Workbook:
         lines: list[list[str]] = []
         size = 0
         for _, cells in rows:
-            lines.append([shown(cell) for cell in cells])
+            lines.append([write_cell(cell) for cell in cells])
             size += sum(map(len, lines[-1]))
             if size > self._limits.max_characters:
                 raise DocumentError(
@@ -192,7 +192,7 @@ class Workbook:
         raise DocumentError(f"the id '{given}' is already used in row {row} of the sheet")
 
 
-def _unmerged(sheet: Sheet) -> Iterator[Row]:
+def _fill_merged(sheet: Sheet) -> Iterator[Row]:
     """Write the value of each merged area of several rows into all rows of it.
 
     Across columns it stays once: a title over the whole table is one text.

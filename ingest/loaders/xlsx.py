@@ -25,7 +25,7 @@ from xlrd.sheet import Cell as XlsCell  # type: ignore[import-untyped]
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.formats import OLE_MAGIC, is_binary
-from ingest.loaders.limits import LoadLimits, damage_named
+from ingest.loaders.limits import LoadLimits, report_damage
 from ingest.loaders.office import ooxml
 from ingest.loaders.records import csv_file
 from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
@@ -53,7 +53,7 @@ def load_xls(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 
 def _open(path: Path) -> XlsBook:
-    with open(os.devnull, "w", encoding="utf-8") as log, damage_named("the XLS is damaged"):
+    with open(os.devnull, "w", encoding="utf-8") as log, report_damage("the XLS is damaged"):
         try:
             # Merged areas are known only together with the formats.
             return xlrd.open_workbook(
@@ -146,14 +146,14 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 
 def _documents(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
-    with damage_named("the XLSX is damaged"):
-        book = _opened(ooxml.opened(path))
-    with closing(book), damage_named("a sheet of the XLSX is damaged"):
+    with report_damage("the XLSX is damaged"):
+        book = _open_book(ooxml.make_readable(path))
+    with closing(book), report_damage("a sheet of the XLSX is damaged"):
         workbook = Workbook(relative, "xlsx", limits)
-        yield from workbook.documents(_sheets(book), ooxml.described(book.properties))
+        yield from workbook.documents(_sheets(book), ooxml.read_properties(book.properties))
 
 
-def _opened(source: str | BytesIO) -> Book:
+def _open_book(source: str | BytesIO) -> Book:
     def load(file: str | BytesIO) -> Book:
         return openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
 
@@ -169,7 +169,7 @@ def _sheets(book: Book) -> Iterator[Sheet]:
         # A claimed size of a million rows would be filled with empty cells.
         sheet.reset_dimensions()
         hidden = sheet.sheet_state != "visible"
-        yield Sheet(sheet.title, _rows(sheet), [] if hidden else _merged(book, sheet), hidden)
+        yield Sheet(sheet.title, _rows(sheet), [] if hidden else _find_merged(book, sheet), hidden)
 
 
 def _rows(sheet: Any) -> Iterator[Row]:  # noqa: ANN401 (openpyxl's read-only sheet)
@@ -178,7 +178,7 @@ def _rows(sheet: Any) -> Iterator[Row]:  # noqa: ANN401 (openpyxl's read-only sh
             yield number, [cell_of(value) for value in row]
 
 
-def _merged(book: Any, sheet: Any) -> list[tuple[int, int, int, int]]:  # noqa: ANN401
+def _find_merged(book: Any, sheet: Any) -> list[tuple[int, int, int, int]]:  # noqa: ANN401
     """Find the merged areas, which stand behind all cells and openpyxl leaves out of a stream."""
     found: list[tuple[int, int, int, int]] = []
     rest = b""

@@ -105,7 +105,7 @@ class SafeZip:
         """Return the names of the members that are no folders, each once, as they stand."""
         return [name for name in self._entries if not name.endswith("/")]
 
-    def repeated(self) -> list[str]:
+    def find_repeated(self) -> list[str]:
         """Return the names that several members have; the last one is read."""
         counts = Counter(entry.orig_filename for entry in self._zip.infolist())
         return [name for name, count in counts.items() if count > 1]

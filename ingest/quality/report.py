@@ -24,8 +24,8 @@ class FindingText(NamedTuple):
 
 
 def _lacking(field: str, called: str, level: Level = "note") -> FindingText:
-    said = f"records have no {called}"
-    return FindingText(level, "records", said, f"add a field `{field}` to them")
+    what = f"records have no {called}"
+    return FindingText(level, "records", what, f"add a field `{field}` to them")
 
 
 FINDINGS = {
@@ -163,17 +163,17 @@ def quality_report(maintenance: Maintenance, collection: Collection) -> QualityR
 
 
 def _findings(found: dict[str, Counted], sizes: dict[str, int]) -> list[QualityFinding]:
-    """Return what was found, in the order of the table of findings."""
+    """Return the findings, in the order of the table of findings."""
     return [
         QualityFinding(
             code=code,
-            level=said.level,
+            level=entry.level,
             count=found[code][0],
-            of=max(sizes[said.of], found[code][0]),
-            what=said.what,
+            of=max(sizes[entry.of], found[code][0]),
+            what=entry.what,
             examples=found[code][1],
-            advice=said.advice,
+            advice=entry.advice,
         )
-        for code, said in FINDINGS.items()
+        for code, entry in FINDINGS.items()
         if found.get(code, (0, []))[0]
     ]

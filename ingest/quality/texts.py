@@ -130,7 +130,7 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 _END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\uff1b;:]|\n\s*\n")
 
 
-def garbled(text: str) -> str:
+def find_garbled(text: str) -> str:
     """Return the first stretch that is UTF-8 read as another encoding, "" for none."""
     if text.isascii():
         return ""
@@ -186,7 +186,7 @@ def other_signs(text: str) -> float:
     return 1 - letters / len(seen)
 
 
-def unended(text: str, before: int) -> tuple[int, int]:
+def measure_unended(text: str, before: int) -> tuple[int, int]:
     """Return the longest run of characters without the end of a sentence, and the one left open.
 
     `before` is what the text before has left open; a blank line ends a sentence too.
@@ -284,7 +284,7 @@ class TextChecks:
 
 
 class _Document:
-    """Hold what is known of one document while its passages are read."""
+    """Count the features of one document while its passages are read."""
 
     def __init__(self, row: Any) -> None:  # noqa: ANN401 - a row of the truth
         self.row: int = row["document"]
@@ -304,27 +304,27 @@ class _Document:
         """Look at one passage; return the lengths of its sentences."""
         fresh = new_part(self._before, text)
         self._before = text
-        said = [fresh[start:end] for start, end in sentence_spans(fresh)]
-        said = [sentence for sentence in said if any(map(str.isalpha, sentence))]
-        self.sentences += len(said)
-        self._lone += sum(len(sentence.split()) == 1 for sentence in said)
-        run, self._open = unended(fresh, self._open)
+        sentences = [fresh[start:end] for start, end in sentence_spans(fresh)]
+        sentences = [sentence for sentence in sentences if any(map(str.isalpha, sentence))]
+        self.sentences += len(sentences)
+        self._lone += sum(len(sentence.split()) == 1 for sentence in sentences)
+        run, self._open = measure_unended(fresh, self._open)
         self._run = max(self._run, run)
         self._halves.update(broken_words(fresh))
         if len(self._words) < MOST_WORDS:
             self._words |= words_of(fresh)
         self._lost += fresh.count(LOST)
-        self._garbled = self._garbled or garbled(fresh)
+        self._garbled = self._garbled or find_garbled(fresh)
         if len(fresh) >= NOISE_CHARS and other_signs(fresh) >= NOISE_SHARE:
             self._noisy += 1
         for line in fresh.split("\n"):
             if 0 < len(line := line.strip()) <= LINE and any(map(str.isalpha, line)):
                 if line in self._lines or len(self._lines) < MOST_LINES:
                     self._lines[line] += 1
-        return list(map(len, said))
+        return list(map(len, sentences))
 
     def problems(self) -> Iterable[tuple[str, str]]:
-        """Yield the code of each problem with what is shown of it."""
+        """Yield the code of each problem with its figures."""
         if self._run > LONG_SENTENCE:
             yield "long_sentence", f"{self._run} characters"
         spaced = is_spaced(self.language) and self.language != "ja"

@@ -151,7 +151,7 @@ def _environment(scratch: str) -> dict[str, str]:
 
 
 def _widen(pipe: int) -> None:
-    """Let the process parse ahead of a parent that is busy with what it has."""
+    """Let the process parse ahead while its parent is busy with earlier results."""
     try:
         import fcntl
 
@@ -162,7 +162,7 @@ def _widen(pipe: int) -> None:
 
 # One document is JSON of at most max_characters; escapes, fields and metadata take some more.
 _BYTES_PER_CHARACTER = 6
-# All of a file's documents: fields are said twice, and short records have long names.
+# All of a file's documents: fields are written twice, and short records have long names.
 _BYTES_PER_BYTE = 64  # chosen, not measured
 
 
@@ -174,7 +174,7 @@ class ParsedFile:
     """Ask processes for the documents of a file.
 
     `member` is the member of an archive that is being read, `after` the last one over which a
-    process died, `begun` whether the process at work has said anything.
+    process died, `begun` whether the process at work has sent anything.
     """
 
     def __init__(self, path: Path, relative: str, limits: LoadLimits) -> None:
@@ -224,17 +224,17 @@ class ParsedFile:
         }
 
     def _line(self, child: ParserProcess) -> bytearray:
-        """Wait for a line: only that time is the file's, not what the caller does in between."""
+        """Wait for a line: that time counts as the file's, not the caller's work in between."""
         started = time.monotonic()
-        left = self._allowed() - self._waited
+        left = self._allowed_seconds() - self._waited
         of_member = self._limits.timeout_s - (self._waited - self._entered)
         try:
             line = child.line(min(left, of_member) if self.member else left, self._longest + MB)
         except TimeoutError:
             self._waited += time.monotonic() - started
-            if self.member and self._waited < self._allowed():
+            if self.member and self._waited < self._allowed_seconds():
                 raise LostError(self._too_long(self._limits.timeout_s)) from None
-            raise DocumentError(self._too_long(self._allowed())) from None
+            raise DocumentError(self._too_long(self._allowed_seconds())) from None
         self._waited += time.monotonic() - started
         self._received += len(line)
         if self._received > self._most:
@@ -247,8 +247,8 @@ class ParsedFile:
             " raise it"
         )
 
-    def _allowed(self) -> float:
-        """Each further max_file_mb of the file, or of what came of it, has the time of a file.
+    def _allowed_seconds(self) -> float:
+        """Return the seconds of a file: the limit once for each max_file_mb of it or of its output.
 
         An archive has as much as if it were as large as one may be.
         """
@@ -291,10 +291,10 @@ class Sandbox:
             child.kill()
 
     def parse(self, path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
-        """Yield what a process makes of one file; raise DocumentError when it dies over it.
+        """Yield the results of a process for one file; raise DocumentError when it dies over it.
 
         A process that had served other files is not believed when it runs out of memory or crashes
-        before it said anything: a fresh one tries again. One that dies over a member of an archive
+        before it sent anything: a fresh one tries again. One that dies over a member of an archive
         costs that member: a fresh one goes on with the next.
         """
         file = ParsedFile(path, relative, limits)

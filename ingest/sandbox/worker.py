@@ -110,14 +110,14 @@ class _Job:
         return True
 
     def _send(self, item: Loaded) -> None:
-        line = _encoded(item)
+        line = _encode(item)
         if len(line) > self._longest:
             assert not isinstance(item, LoadFailure)
             reason = (
                 f"its text and fields take {len(line) / MB:.0f} MB; the limit is"
                 f" {self._limits.max_characters} characters (ingest.max_characters)"
             )
-            line = _encoded(LoadFailure(path=item.source, reason=reason))
+            line = _encode(LoadFailure(path=item.source, reason=reason))
         self._write(line)
 
     def _write(self, line: bytes) -> None:
@@ -133,7 +133,7 @@ class _Job:
         return int(self._limits.zip_total_mb * MB) if archive else 0
 
 
-def _encoded(item: Loaded) -> bytes:
+def _encode(item: Loaded) -> bytes:
     try:
         return item.model_dump_json().encode()
     except ValueError:  # half a surrogate pair, as JSON may hold and UTF-8 may not

@@ -16,7 +16,7 @@ from core.distribution import require_extra
 from core.errors import CarrelError, ModelError, OperatorError
 from core.settings import Settings
 from core.trace import CallOutcome, ModelCall
-from models.chat.running import RunningCall, left_alone, opened_call
+from models.chat.running import RunningCall, open_call, run_in_thread
 from models.chat.turns import BREAKER_FAILURES, BREAKER_SECONDS, Breaker, Lease, SlotPool, Turns
 from models.chat.types import (
     LOOK,
@@ -82,7 +82,7 @@ class GuardedChat:
         outcome: CallOutcome = "cancelled"  # what an interruption leaves
         error = ""
         try:
-            reply = self._admitted(request, ledger, incoming)
+            reply = self._admit(request, ledger, incoming)
             outcome = "ok" if reply.finish == "stop" else reply.finish
             return reply
         except ModelError as failure:
@@ -93,7 +93,7 @@ class GuardedChat:
 
     def room(self, request: ChatRequest) -> int:
         """Return the tokens of context left after prompt and max_tokens; negative: it overflows."""
-        wanted = self._wanted(request)
+        wanted = self._reply_tokens(request)
         return self.capabilities.context - self._prompt_tokens.of(request) - wanted
 
     def close(self) -> None:
@@ -104,12 +104,12 @@ class GuardedChat:
     def _thinks(self, request: ChatRequest) -> bool:
         return request.thinking or self.capabilities.thinking == "always"
 
-    def _wanted(self, request: ChatRequest) -> int:
+    def _reply_tokens(self, request: ChatRequest) -> int:
         # in a small context thinking gets a quarter, so that the prompt still fits
         most = min(self.settings.llm.thinking_tokens, self.capabilities.context // 4)
         return request.max_tokens + self._thinks(request) * most
 
-    def _admitted(self, request: ChatRequest, ledger: Ledger, incoming: IncomingReply) -> ChatReply:
+    def _admit(self, request: ChatRequest, ledger: Ledger, incoming: IncomingReply) -> ChatReply:
         import stamina
 
         stamina.instrumentation.set_on_retry_hooks(())  # they would print
@@ -121,15 +121,15 @@ class GuardedChat:
         )
         until = min(ledger.deadline, time.monotonic() + self.settings.llm.call_seconds)
         with (
-            self._turns.taken(ledger.owner, until, ledger.cancelled),
-            self._breaker.watched(),
+            self._turns.take_turn(ledger.owner, until, ledger.cancelled),
+            self._breaker.watch(),
         ):
             incoming.limit = self._limit(request, ledger)
             return retry(NoConnection, self._receive, request, ledger, incoming)
 
     def _limit(self, request: ChatRequest, ledger: Ledger) -> int:
         """Return the max_tokens to send, or raise ModelOverflow."""
-        room, wanted = self.room(request), self._wanted(request)
+        room, wanted = self.room(request), self._reply_tokens(request)
         if room < 0:
             rule = f"the prompt and {wanted} tokens of reply do not fit the model's context"
             hint = "send less text, or serve the model with a larger context"
@@ -142,7 +142,7 @@ class GuardedChat:
 
     def _receive(self, request: ChatRequest, ledger: Ledger, incoming: IncomingReply) -> ChatReply:
         call = RunningCall.within(ledger, self.settings)
-        with self._slots.leased(ledger.owner) as lease, opened_call(call):
+        with self._slots.lease(ledger.owner) as lease, open_call(call):
             lease = self._with_prefix(lease, request, call)
             sent = parameters(self.capabilities, request, incoming.limit, lease, ledger.owner)
             self._stream(request, sent, call, incoming)
@@ -169,7 +169,7 @@ class GuardedChat:
             self._keeps_prefixes = hold(lease.slot, static)
         except ModelError:
             raise
-        except Exception as error:  # of a library: the prompt is read whole then
+        except Exception as error:  # of a library: the full prompt is read then
             if call.error is not None:
                 raise call.error from error
             self._keeps_prefixes = False
@@ -183,7 +183,7 @@ class GuardedChat:
             return self.llm.stream(to_messages(request), config={"callbacks": []}, **sent)
 
         # the library of a provider keeps no clocks of ours
-        stream = left_alone(written) if self.capabilities.kind == "provider" else written()
+        stream = run_in_thread(written) if self.capabilities.kind == "provider" else written()
         with closing(stream):  # type: ignore[type-var]
             call.check()
             while (chunk := self._next(stream, call)) is not None:

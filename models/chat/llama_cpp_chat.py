@@ -116,8 +116,8 @@ class LlamaCppChat(BaseChatModel):
 
     def render(self, messages: Sequence[BaseMessage], **variables: object) -> str:
         """Return the prompt that the model's own chat template makes."""
-        said = convert_to_openai_messages(list(messages))
-        return str(self._formatter(messages=said, **variables).prompt)
+        converted = convert_to_openai_messages(list(messages))
+        return str(self._formatter(messages=converted, **variables).prompt)
 
     def get_num_tokens(self, text: str) -> int:
         """Count the tokens of a text."""
@@ -154,7 +154,7 @@ class LlamaCppChat(BaseChatModel):
             rule = f"the prompt does not fit the model's context of {self._llm.n_ctx()} tokens"
             raise ModelOverflow(rule, value=f"{len(tokens)} tokens", hint="send less text")
         with self._turn():
-            cached = self._reused(tokens)
+            cached = self._count_reused(tokens)
             finish = "stop"
             for piece in self._llm.create_completion(
                 tokens,
@@ -186,7 +186,7 @@ class LlamaCppChat(BaseChatModel):
         finally:
             self._lock.release()
 
-    def _reused(self, tokens: list[int]) -> int:
+    def _count_reused(self, tokens: list[int]) -> int:
         """Return how many tokens need not be read again; none of another owner's."""
         owner = current_ledger().owner
         if owner != self._owner:
@@ -254,12 +254,12 @@ def file_digest(path: Path) -> str:
     """Return what tells a model's file from another: its name, its length and its first part."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
-    told = f"{path.name} {path.stat().st_size} ".encode() + head
-    return hashlib.sha256(told).hexdigest()[:24]
+    identity = f"{path.name} {path.stat().st_size} ".encode() + head
+    return hashlib.sha256(identity).hexdigest()[:24]
 
 
 def _thinking(chat: LlamaCppChat) -> Thinking:
-    """Return what the chat template shows: a switch, or a prompt that already opens a thought."""
+    """Return how the chat template treats thinking: a switch, or a prompt that already opens it."""
     question = [HumanMessage("?")]
     on, off = (chat.render(question, enable_thinking=value) for value in (True, False))
     if on != off:

@@ -52,7 +52,7 @@ def open_chat(settings: Settings) -> tuple[ChatModel | None, str]:
 
 
 def wanted_chat(settings: Settings) -> ChatModel:
-    """Return the chat model that the settings name; raises a CarrelError for what it lacks."""
+    """Return the chat model that the settings name; raises a CarrelError if it is unusable."""
     if settings.llm.provider:
         from models.chat.guarded import provider_chat
 
@@ -186,7 +186,7 @@ class Findings(FrozenModel):
 
 
 def probe(settings: Settings) -> Capabilities:
-    """Return what the server does.
+    """Return the capabilities of the server.
 
     Raises ModelUnavailable when there is none or it refuses the key or the model, ModelTimeout
     when it accepts a connection and stays silent. What a slow server could not show in
@@ -226,7 +226,7 @@ def server_key(settings: Settings) -> str:
 def _models(server: ServerClient) -> dict[str, dict[str, Any]]:
     page = server.read(f"{server.url}/models")
     if page.status != 200:
-        raise status_error(page.status, page.said, server.url)
+        raise status_error(page.status, page.error_text, server.url)
     listed = page.fields.get("data")
     rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
     models = {str(row["id"]): row for row in rows if row.get("id")}
@@ -262,21 +262,21 @@ def _kind(server: ServerClient, props: dict[str, Any], model: dict[str, Any]) ->
 def _context(settings: Settings, props: dict[str, Any], model: dict[str, Any]) -> int:
     generation = props.get("default_generation_settings")
     own = read_state(home_of(settings))
-    sizes = [
+    candidates = [
         generation.get("n_ctx") if isinstance(generation, dict) else None,
         model.get("max_model_len"),
         own.context if own and own.supervised and same_server(own.url, settings.llm.url) else None,
     ]
-    told = [size for size in sizes if isinstance(size, int) and size > 0]
+    sizes = [size for size in candidates if isinstance(size, int) and size > 0]
     asked = [settings.llm.context] if settings.llm.context else []
-    return min(told + asked, default=UNKNOWN_CONTEXT)
+    return min(sizes + asked, default=UNKNOWN_CONTEXT)
 
 
 def _findings(
     server: ServerClient, settings: Settings, known: Capabilities, props: dict[str, Any]
 ) -> Findings:
-    told = {name: props.get(name) for name in ("build_info", "model_path", "chat_template")}
-    fingerprint = _digest([told, known.model_dump(exclude={"slots", "digest"})])
+    server_facts = {name: props.get(name) for name in ("build_info", "model_path", "chat_template")}
+    fingerprint = _digest([server_facts, known.model_dump(exclude={"slots", "digest"})])
     kept = settings.cache / "chat" / f"{_digest([server.url, known.model])}.json"
     with suppress(OSError, ValidationError):
         findings = Findings.model_validate_json(kept.read_bytes())

@@ -25,7 +25,7 @@ from pydantic import SecretStr
 from core.errors import ModelError
 from core.settings import Settings
 from models.chat.guarded import GuardedChat
-from models.chat.running import RunningCall, left_alone, running_call
+from models.chat.running import RunningCall, run_in_thread, running_call
 from models.chat.server_page import proxy_of
 from models.chat.turns import BREAKER_FAILURES, BREAKER_SECONDS, server_breaker
 from models.chat.types import (
@@ -53,18 +53,18 @@ class GuardedTransport(httpx2.HTTPTransport):
         )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send one request; its connection and the bytes of its reply are the call's."""
+        """Send one request; its connection and reply belong to the running call."""
         call = running_call()
         if call is None:
             raise RuntimeError("a guarded connection belongs to a running call")
         seconds = call.settings.llm.connect_seconds
         call.connect_by = time.monotonic() + seconds
 
-        def connecting(event: str, told: dict[str, Any]) -> None:
+        def connecting(event: str, details: dict[str, Any]) -> None:
             if event.endswith("start_tls.started"):
                 call.connect_by = time.monotonic() + seconds
             elif event.endswith(("connect_tcp.complete", "start_tls.complete")):
-                call.hold(told["return_value"].get_extra_info("socket"))
+                call.hold(details["return_value"].get_extra_info("socket"))
 
         request.extensions["trace"] = connecting
         # The call notices first; a thread that nobody waits for any more ends by this one.
@@ -96,7 +96,7 @@ class _Counted(httpx2.SyncByteStream):
         self._stream.close()
 
 
-def guarded_client(url: str) -> httpx2.Client:
+def open_client(url: str) -> httpx2.Client:
     """Return a client for one server; it follows no redirects, which could lead elsewhere."""
     return httpx2.Client(
         transport=GuardedTransport(url), trust_env=False, timeout=None, follow_redirects=False
@@ -107,17 +107,17 @@ CLOSED = ("peer ", "Server disconnected")  # how h11 and httpcore2 begin to say 
 
 
 def server_error(error: Exception, url: str, call: RunningCall | None) -> ModelError:
-    """Return the error to raise for what a client of `url` has raised."""
+    """Return the ModelError for an exception that a client of `url` has raised."""
     if call is not None and call.error is not None:
         return call.error
     if isinstance(error, ModelError):
         return error
     if isinstance(error, openai.APIStatusError):
-        return status_error(error.status_code, _said(error), url)
+        return status_error(error.status_code, _error_text(error), url)
     if isinstance(error, openai.APIConnectionError | httpx2.TransportError):
         return _connection_error(error, url, call)
     if isinstance(error, openai.APIError):  # an error that came within the stream
-        return reply_error(_said(error))
+        return reply_error(_error_text(error))
     rule = "the reply of the model server is not what an OpenAI-compatible server sends"
     return ModelReplyError(rule, value=str(error) or repr(error))
 
@@ -137,7 +137,7 @@ def _connection_error(error: Exception, url: str, call: RunningCall | None) -> M
     return ModelReplyError(rule, value=str(cause), hint="check CARREL_LLM_URL")
 
 
-def _said(error: openai.APIError) -> str:
+def _error_text(error: openai.APIError) -> str:
     body = error.body
     if isinstance(body, dict):
         return f"{body.get('type') or ''} {body.get('message') or body}".strip()
@@ -184,7 +184,7 @@ class ServerChat(ChatOpenAI):
     ) -> Iterator[ChatGenerationChunk]:
         try:
             stream = super()._stream
-            yield from left_alone(lambda: stream(messages, stop, run_manager, **kwargs))
+            yield from run_in_thread(lambda: stream(messages, stop, run_manager, **kwargs))
         except Exception as error:
             raise server_error(error, str(self.openai_api_base), running_call()) from error
 
@@ -205,14 +205,14 @@ class ServerChat(ChatOpenAI):
             made.message.additional_kwargs["reasoning_content"] = str(thought)
         if chunk.get("timings"):
             made.message.response_metadata["timings"] = chunk["timings"]
-        told = made.generation_info or chunk.get("usage") or chunk.get("timings")
+        figures = made.generation_info or chunk.get("usage") or chunk.get("timings")
         # a stream of empty chunks must not fill the memory
-        return made if made.text or thought or told else None
+        return made if made.text or thought or figures else None
 
     def get_num_tokens(self, text: str) -> int:
         """Let the server count the tokens of a text."""
         path, body = tokenize_request(self.capabilities, text)
-        return token_count(self._posted(path, body))
+        return token_count(self._post(path, body))
 
     def hold_prefix(self, slot: int, messages: Sequence[BaseMessage]) -> bool:
         """Let a slot of llama-server hold the beginning of a prompt and nothing else.
@@ -220,26 +220,26 @@ class ServerChat(ChatOpenAI):
         It is restored from the server's folder of saved slots, or read and saved there. Returns
         False where the server keeps no slots; errors of the connection are those of `types.py`.
         """
-        said = convert_to_openai_messages(list(messages))
-        told = json.dumps([self.capabilities.digest, said], ensure_ascii=False)
-        name = {"filename": f"{hashlib.sha256(told.encode()).hexdigest()[:24]}.bin"}
+        converted = convert_to_openai_messages(list(messages))
+        identity = json.dumps([self.capabilities.digest, converted], ensure_ascii=False)
+        name = {"filename": f"{hashlib.sha256(identity.encode()).hexdigest()[:24]}.bin"}
         try:
-            self._posted(f"/slots/{slot}?action=restore", name)
+            self._post(f"/slots/{slot}?action=restore", name)
             return True
         except httpx2.HTTPStatusError as error:
             if error.response.status_code not in UNKNOWN_PREFIX:
                 return False
         with suppress(httpx2.HTTPStatusError, KeyError):
-            made = self._posted(
-                "/apply-template", {"messages": said, "add_generation_prompt": False}
+            made = self._post(
+                "/apply-template", {"messages": converted, "add_generation_prompt": False}
             )
             asked = {"prompt": made["prompt"], "n_predict": 0, "id_slot": slot}
-            self._posted("/completion", {**asked, "cache_prompt": False})
-            self._posted(f"/slots/{slot}?action=save", name)
+            self._post("/completion", {**asked, "cache_prompt": False})
+            self._post(f"/slots/{slot}?action=save", name)
             return True
         return False
 
-    def _posted(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return the JSON that the server replies with, outside of OpenAI's protocol."""
         root = str(self.openai_api_base).removesuffix("/").removesuffix("/v1")
         key = self.openai_api_key.get_secret_value() if self.openai_api_key else ""  # type: ignore[union-attr]
@@ -247,7 +247,7 @@ class ServerChat(ChatOpenAI):
         if not isinstance(client, httpx2.Client):
             raise TypeError("ServerChat is made with a guarded client")
         headers = {"Authorization": f"Bearer {key}"}
-        (reply,) = left_alone(lambda: [client.post(root + path, json=body, headers=headers)])
+        (reply,) = run_in_thread(lambda: [client.post(root + path, json=body, headers=headers)])
         reply.raise_for_status()
         found: dict[str, Any] = reply.json()
         return found
@@ -255,7 +255,7 @@ class ServerChat(ChatOpenAI):
 
 def server_chat(settings: Settings, capabilities: Capabilities, key: str) -> GuardedChat:
     """Return the guarded chat model of the server at `settings.llm.url`."""
-    client = guarded_client(settings.llm.url)
+    client = open_client(settings.llm.url)
     llm = ServerChat(
         capabilities=capabilities,
         model=capabilities.model,

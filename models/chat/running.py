@@ -130,8 +130,8 @@ def running_call() -> RunningCall | None:
 
 
 @contextmanager
-def opened_call(call: RunningCall) -> Iterator[RunningCall]:
-    """Make this the running call, and close its connections at the end whatever happens."""
+def open_call(call: RunningCall) -> Iterator[RunningCall]:
+    """Make this the running call inside the block, and always close its connections at the end."""
     token = _running.set(call)
     try:
         yield call
@@ -144,7 +144,7 @@ class _Ended(NamedTuple):
     error: Exception | None
 
 
-def left_alone(
+def run_in_thread(
     make: Callable[[], Iterable[T]], check: Callable[[], None] | None = None
 ) -> Iterator[T]:
     """Yield what `make` gives, in a thread, so that a silent library or server can be left.

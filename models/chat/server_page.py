@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from core.errors import CarrelError
-from models.chat.running import left_alone
+from models.chat.running import run_in_thread
 from models.chat.types import ModelRefused, ModelTimeout, no_server
 
 
@@ -39,7 +39,7 @@ LARGEST = 4_000_000  # bytes
 
 @dataclass(frozen=True)
 class Page:
-    """Hold a status and the JSON that came with it, None when it was none."""
+    """Hold the status of a reply and its JSON, None when it was not JSON."""
 
     status: int
     data: Any
@@ -50,8 +50,8 @@ class Page:
         return self.data if self.status == 200 and isinstance(self.data, dict) else {}
 
     @property
-    def said(self) -> str:
-        """Return what an error page says."""
+    def error_text(self) -> str:
+        """Return the message of an error page."""
         inner = self.data.get("error", self.data) if isinstance(self.data, dict) else self.data
         message = inner.get("message", inner) if isinstance(inner, dict) else inner
         return str(message or "")[:500]
@@ -79,14 +79,14 @@ class ServerClient:
     def read(self, address: str, body: dict[str, Any] | None = None) -> Page:
         """Return one page; `body` is posted.
 
-        Raises NoConnection where nothing listens, ModelTimeout where nothing is said in time,
+        Raises NoConnection where nothing listens, ModelTimeout where no reply comes in time,
         ModelRefused where the answer is not HTTP.
         """
         self._check()
         left = self._deadline - time.monotonic()
         try:
             # in a thread: a name that is looked up or a server that drips knows no deadline
-            (page,) = left_alone(lambda: [_read(address, self._key, body, left)], self._check)
+            (page,) = run_in_thread(lambda: [_read(address, self._key, body, left)], self._check)
         except CarrelError:
             raise
         except Exception as error:

@@ -62,7 +62,7 @@ class SlotPool:
         self._floating = 0
 
     @contextmanager
-    def leased(self, owner: str) -> Iterator[Lease]:
+    def lease(self, owner: str) -> Iterator[Lease]:
         """Lend the owner's own idle slot, else the idle one unused for longest, else none."""
         slot = self._take(owner)
         if slot is None:
@@ -123,7 +123,9 @@ class Turns:
         self._changed = threading.Condition()
 
     @contextmanager
-    def taken(self, owner: str, deadline: float, cancelled: Callable[[], bool]) -> Iterator[None]:
+    def take_turn(
+        self, owner: str, deadline: float, cancelled: Callable[[], bool]
+    ) -> Iterator[None]:
         """Wait for a place and hold it.
 
         Raises ServerBusy at once when too many wait, RunTimeout at `deadline` (in
@@ -211,7 +213,7 @@ class Breaker:
         return self._circuit.context.state == "opened"
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
+    def watch(self) -> Iterator[None]:
         """Judge the server by the call made inside.
 
         Raises ModelUnavailable at once while the server is left alone.

@@ -157,9 +157,9 @@ def no_server(url: str, why: str) -> NoConnection:
     return NoConnection(f"no model server answers at {url}", value=why.rstrip("."), hint=SERVE)
 
 
-def status_error(status: int, said: str, url: str) -> ModelError:
+def status_error(status: int, message: str, url: str) -> ModelError:
     """Return the error for an HTTP status that is no success."""
-    what = f"HTTP {status}: {said}" if said.strip() else f"HTTP {status}"
+    what = f"HTTP {status}: {message}" if message.strip() else f"HTTP {status}"
     if status in (401, 403):
         rule = f"the model server at {url} refuses the key"
         return ModelRefused(rule, value=what, hint="set CARREL_LLM__KEY to the server's key")
@@ -167,18 +167,20 @@ def status_error(status: int, said: str, url: str) -> ModelError:
         rule = f"there is no chat model at {url}"
         hint = "CARREL_LLM_URL usually ends in /v1; CARREL_LLM__MODEL must be a model it serves"
         return ModelRefused(rule, value=what, hint=hint)
-    if BROKEN_TEXT in said or (status < 500 and status not in (408, 425, 429)):
+    if BROKEN_TEXT in message or (status < 500 and status not in (408, 425, 429)):
         return reply_error(what)
     rule = f"the model server at {url} is not ready or has failed"
     return ModelUnavailable(rule, value=what, hint=LOOK)
 
 
-def reply_error(said: str) -> ModelError:
-    """Return the error for what a server says about a request or about its own reply."""
-    if any(mark in said for mark in OVERFLOWS):
+def reply_error(message: str) -> ModelError:
+    """Return the error for a server's message about a request or about its own reply."""
+    if any(mark in message for mark in OVERFLOWS):
         hint = "set CARREL_LLM__CONTEXT to the tokens of one slot of the server"
-        return ModelOverflow("the prompt does not fit the model's context", value=said, hint=hint)
-    return ModelReplyError("the model server rejects the request or its own reply", value=said)
+        return ModelOverflow(
+            "the prompt does not fit the model's context", value=message, hint=hint
+        )
+    return ModelReplyError("the model server rejects the request or its own reply", value=message)
 
 
 def response_format(form: Structured, schema: dict[str, Any]) -> dict[str, Any]:

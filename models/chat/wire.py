@@ -15,9 +15,9 @@ from langchain_core.messages import BaseMessage, BaseMessageChunk, convert_to_me
 
 from core.budget import current_ledger
 from core.language.scan import estimate_tokens
-from core.question import whole_text
+from core.question import replace_surrogates
 from core.settings import Settings
-from models.chat.running import RunningCall, opened_call
+from models.chat.running import RunningCall, open_call
 from models.chat.turns import Breaker, Lease
 from models.chat.types import (
     Capabilities,
@@ -65,8 +65,8 @@ def parameters(
 
 def prompt_hash(request: ChatRequest) -> str:
     """Return 16 hexadecimal digits that identify messages and schema."""
-    said = json.dumps([request.messages, request.schema], sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]
+    content = json.dumps([request.messages, request.schema], sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 TEMPLATE_TOKENS = 8  # of the chat template around one message, at most
@@ -91,7 +91,7 @@ class PromptTokens:
         key = prompt_hash(request)
         known = self._known.get(key)  # one look: another thread may forget it in between
         if known is None:
-            parts = [f"{said.role}\n{plain(said.content)}\n" for said in request.messages]
+            parts = [f"{message.role}\n{plain(message.content)}\n" for message in request.messages]
             parts.append("assistant\n")  # what a template ends with
             tokens = self._count("".join(parts)) + TEMPLATE_TOKENS * len(parts)
             if len(self._known) >= REMEMBERED:
@@ -105,7 +105,7 @@ class PromptTokens:
             call = RunningCall.within(current_ledger(), self._settings)
             call.next_by = time.monotonic() + self._settings.llm.connect_seconds
             try:
-                with opened_call(call):
+                with open_call(call):
                     return int(self._llm.get_num_tokens(text))
             except Exception as error:  # whatever it is, the call itself will meet it too
                 if isinstance(call.error or error, ModelCancelled):
@@ -117,7 +117,7 @@ SHORTEST_RUN = 120  # characters: a ruled line or a few empty cells of a table a
 LONGEST_PIECE = 2000  # characters
 
 
-def repeated_piece(text: str, copies: int) -> int:
+def find_repeated_piece(text: str, copies: int) -> int:
     """Return the length of the piece that a text ends in `copies` times over, else 0."""
     if len(text) < SHORTEST_RUN:
         return 0
@@ -138,7 +138,7 @@ CHECK_EVERY = 16  # characters between two looks for repetition
 
 
 class TextFilter:
-    """Part a reply's text from thinking and from template tokens that leaked into it.
+    """Separate a reply's text from thinking and from template tokens that leaked into it.
 
     Thinking counts as such before any text only. With `expected`, text is held back until it is
     sure that it is not thinking whose opening tag was part of the prompt.
@@ -150,7 +150,7 @@ class TextFilter:
         self._waiting = ""
         self._shown = 0
         self._thinking = False
-        self._held = expected
+        self._undecided = expected
 
     def feed(self, piece: str) -> str:
         """Take a piece and return the text that has become certain."""
@@ -168,27 +168,27 @@ class TextFilter:
     def think(self, piece: str) -> None:
         """Take thinking that the server has already separated from text."""
         self.reasoning += piece
-        self._held = False
+        self._undecided = False
 
     def end(self) -> str:
         """Return the text that was still held back."""
         rest, self._waiting = self._waiting, ""
         self._take(rest)
-        self._held = False
+        self._undecided = False
         return self._certain()
 
     def _certain(self) -> str:
-        if self._held:
+        if self._undecided:
             return ""
         text, self._shown = self.text[self._shown :], len(self.text)
         return text
 
     def _mark(self, marker: str) -> None:
         if marker == "<think>" and not self.text.strip():
-            self._thinking, self._held = True, False
-        elif marker == "</think>" and self._held:
+            self._thinking, self._undecided = True, False
+        elif marker == "</think>" and self._undecided:
             self.reasoning, self.text = self.reasoning + self.text, ""
-            self._held = False
+            self._undecided = False
         elif marker == "</think>":
             self._thinking = False
 
@@ -235,8 +235,8 @@ class IncomingReply:
 
     def take(self, chunk: BaseMessageChunk) -> bool:
         """Take one chunk; return whether it has a token."""
-        text = whole_text(chunk.text)
-        thought = whole_text(str(chunk.additional_kwargs.get("reasoning_content") or ""))
+        text = replace_surrogates(chunk.text)
+        thought = replace_surrogates(str(chunk.additional_kwargs.get("reasoning_content") or ""))
         self.usage = dict(getattr(chunk, "usage_metadata", None) or self.usage)
         if chunk.response_metadata.get("finish_reason"):
             self.finish = (
@@ -274,15 +274,15 @@ class IncomingReply:
             return
         self._unchecked = 0
         for written in (self._filter.text, self._filter.reasoning):
-            if repeated_piece(written, self.repeats):
+            if find_repeated_piece(written, self.repeats):
                 self.finish, self.cut = "repeated", True
 
 
-def _alternatives(told: Any) -> dict[str, float]:  # noqa: ANN401  # what a server says
+def _alternatives(logprobs: Any) -> dict[str, float]:  # noqa: ANN401  # what a server says
     """Return the likeliest tokens with their probabilities, nothing for what cannot be read."""
     found: dict[str, float] = {}
     try:
-        for one in told["content"][0]["top_logprobs"]:
+        for one in logprobs["content"][0]["top_logprobs"]:
             token = str(one["token"]).strip()
             found[token] = found.get(token, 0.0) + exp(min(0.0, float(one["logprob"])))
     except (KeyError, IndexError, TypeError, ValueError):

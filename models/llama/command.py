@@ -154,12 +154,12 @@ def server_command(
     flags += ["--api-key-file", str(key_file)]
     if server.knows("--slot-save-path"):  # what never changes of prompts is kept over restarts
         flags += ["--slot-save-path", str(slot_folder)]
-    wanted = _wanted(server, name, context, gpu_layers, connections)
+    wanted = _optional_flags(server, name, context, gpu_layers, connections)
     flags += [text for flag, *value in wanted if server.knows(flag) for text in (flag, *value)]
     return [*server.program, *flags]
 
 
-def _wanted(
+def _optional_flags(
     server: ServerBinary, name: str, context: int, gpu_layers: int, connections: int
 ) -> Iterator[tuple[str, ...]]:
     """Yield flags that an older llama-server may not know."""

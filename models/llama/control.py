@@ -114,7 +114,7 @@ def failed(state: ServerState) -> OperatorError:
 
 
 def inspect(settings: Settings) -> tuple[str, ServerState | None]:
-    """Return how the server is, and what is known of it.
+    """Return the state of the server as a word, and its record, None for none.
 
     How: healthy, starting, restarting, failed, unhealthy (its supervisor has not noticed yet), or
     stopped.

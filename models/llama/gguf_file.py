@@ -79,7 +79,7 @@ class GgufHeader:
         alignment = max(alignment, 1)
         start = -(-self.at // alignment) * alignment
         if end and start + end > self.size:
-            raise truncated(self.path, self.size)
+            raise truncation_error(self.path, self.size)
         return parameters
 
     def _value(self, kind: int) -> Any:  # noqa: ANN401 - a file may hold any of the types
@@ -105,7 +105,7 @@ class GgufHeader:
             for _ in range(count):
                 at += 8 + length_at(self.view, at)[0]
         except (struct.error, OverflowError):
-            raise truncated(self.path, self.size) from None
+            raise truncation_error(self.path, self.size) from None
         self.at = at
         self._move(0)
 
@@ -127,7 +127,7 @@ class GgufHeader:
         start = self.at
         self.at += size
         if self.at > self.size:
-            raise truncated(self.path, self.size)
+            raise truncation_error(self.path, self.size)
         return start
 
     def _broken(self, what: str) -> ModelError:
@@ -138,7 +138,7 @@ class GgufHeader:
         )
 
 
-def truncated(path: Path, size: int) -> ModelError:
+def truncation_error(path: Path, size: int) -> ModelError:
     """Return the error for a file of which only `size` bytes are there."""
     return ModelError(
         f"the GGUF file is cut off after {size:,} bytes",
@@ -182,7 +182,7 @@ def read_gguf(path: Path) -> GgufInfo:
             start = file.read(8)
             _check_start(path, start)
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
-                return _described(GgufHeader(path, view))
+                return _describe(GgufHeader(path, view))
     except OSError as error:
         reason = error.strerror or str(error)
         if path.is_dir():
@@ -203,7 +203,7 @@ def _check_start(path: Path, start: bytes) -> None:
             hint="name a .gguf file, or " + again,
         )
     if len(start) < 8:
-        raise truncated(path, len(start))
+        raise truncation_error(path, len(start))
     version = int.from_bytes(start[4:8], "little")
     if version in VERSIONS:
         return
@@ -216,7 +216,7 @@ def _check_start(path: Path, start: bytes) -> None:
     )
 
 
-def _described(header: GgufHeader) -> GgufInfo:
+def _describe(header: GgufHeader) -> GgufInfo:
     values = header.values
     architecture = str(values.get("general.architecture", ""))
 

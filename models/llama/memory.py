@@ -27,7 +27,7 @@ def buffer_bytes(info: GgufInfo) -> int:
     return MICRO_BATCH * info.vocabulary * LOGIT_BYTES
 
 
-def memory_needed(info: GgufInfo, context: int, slots: int) -> int:
+def required_memory(info: GgufInfo, context: int, slots: int) -> int:
     """Return the bytes of weights, cache and buffers together."""
     return info.bytes + cache_bytes(info, context, slots) + buffer_bytes(info)
 
@@ -37,7 +37,7 @@ def memory_available() -> int | None:
 
     Within a control group with a limit it is what the group has left, if that is less.
     """
-    found = [size for size in (_meminfo(), _group_left()) if size is not None]
+    found = [size for size in (_meminfo(), _free_group_memory()) if size is not None]
     return min(found) if found else _physical()
 
 
@@ -49,7 +49,7 @@ def check_memory(
     `share` is the part that is not on a GPU; `margin` in bytes stays free.
     """
     available = memory_available()
-    needed = int(memory_needed(info, context, slots) * share) + margin
+    needed = int(required_memory(info, context, slots) * share) + margin
     if available is None or needed <= available:
         return
     raise OperatorError(
@@ -76,7 +76,7 @@ def _meminfo() -> int | None:
     return None
 
 
-def _group_left() -> int | None:
+def _free_group_memory() -> int | None:
     """Return the memory left in this process's control group (version 2, then 1)."""
     for limit, used in (
         ("memory.max", "memory.current"),
@@ -85,14 +85,14 @@ def _group_left() -> int | None:
         try:
             most = int((CGROUPS / limit).read_text(encoding="ascii"))
             now = int((CGROUPS / used).read_text(encoding="ascii"))
-            cached = _cached((CGROUPS / used).with_name("memory.stat"))
+            cached = _cached_bytes((CGROUPS / used).with_name("memory.stat"))
         except (OSError, ValueError):  # no such file, or "max": no limit
             continue
         return most - now + cached
     return None
 
 
-def _cached(statistics: Path) -> int:
+def _cached_bytes(statistics: Path) -> int:
     """Return the bytes of files in memory that the kernel gives up when asked."""
     for line in statistics.read_text(encoding="ascii").splitlines():
         name, _, value = line.partition(" ")

@@ -59,14 +59,14 @@ def end_process(pid: int, born: str, seconds: float) -> bool:
     if not is_running(pid, born):
         return False
     _signal(pid, signal.SIGTERM)
-    if _gone(pid, born, seconds):
+    if _wait_until_gone(pid, born, seconds):
         return False
     _signal(pid, signal.SIGKILL)
-    _gone(pid, born, seconds)
+    _wait_until_gone(pid, born, seconds)
     return True
 
 
-def _gone(pid: int, born: str, seconds: float) -> bool:
+def _wait_until_gone(pid: int, born: str, seconds: float) -> bool:
     end = time.monotonic() + seconds
     while is_running(pid, born):
         if time.monotonic() > end:
@@ -168,7 +168,7 @@ def home_of(settings: Settings) -> Path:
 
 
 def read_state(home: Path) -> ServerState | None:
-    """Return what was last written; None when there is nothing or it cannot be read."""
+    """Return the state that was last written; None when there is none or it cannot be read."""
     try:
         return ServerState.model_validate_json((home / STATE).read_bytes())
     except (OSError, ValidationError):
@@ -192,7 +192,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def write_state(home: Path, state: ServerState) -> None:
-    """Replace what is written down."""
+    """Replace the written state."""
     write_private(home / STATE, state.model_dump_json(indent=1))
 
 

@@ -84,12 +84,12 @@ class LlamaProcess:
         with suppress(ProcessLookupError):
             self._process.terminate()
             self._process.send_signal(signal.SIGCONT)  # a stopped process hears nothing else
-        if self._ended_within(self.plan.stop_seconds):
+        if self._ends_within(self.plan.stop_seconds):
             return
         self._process.kill()
-        self._ended_within(self.plan.stop_seconds)
+        self._ends_within(self.plan.stop_seconds)
 
-    def _ended_within(self, seconds: float) -> bool:
+    def _ends_within(self, seconds: float) -> bool:
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -118,7 +118,7 @@ class LlamaProcess:
         with suppress(OSError):
             if self.log.stat().st_size > self.plan.log_bytes:
                 shutil.copy2(self.log, self.log.with_name(LOG + ".1"))
-                os.truncate(self.log, 0)  # the server appends, so it needs not be told
+                os.truncate(self.log, 0)  # the server appends, so it can go on writing
 
 
 def _dies_with(parent: int) -> Callable[[], None] | None:

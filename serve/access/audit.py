@@ -20,7 +20,7 @@ from stores.accounts.audit import AuditEntry, AuditLog, Kind
 LOGIN_MINUTES = 60  # after which the use of a key is recorded as a login again; chosen
 LINGER_MS = 1000  # how long rows that nobody waits for are gathered; chosen, not measured
 
-MOST_HELD = 10_000  # rows in memory while the disk takes none; chosen, not measured
+MOST_QUEUED = 10_000  # rows in memory while the disk takes none; chosen, not measured
 DAY = 24 * 3600.0
 AFTER_ERROR = 5.0  # seconds until rows that nobody waits for are tried again; chosen, not measured
 
@@ -39,7 +39,7 @@ class AuditWriter:
         self.linger = linger
         self.days = days
         self._changed = threading.Condition()
-        self._held: deque[AuditEntry] = deque()
+        self._queued: deque[AuditEntry] = deque()
         self._added = self._written = self._lost = 0
         self._writing = self._closing = False
         self._error: Exception | None = None
@@ -50,13 +50,13 @@ class AuditWriter:
         """Have a row written soon; return its number, to wait for."""
         with self._changed:
             self._added += 1
-            self._held.append(entry)
+            self._queued.append(entry)
             self._trim()
             if self._thread is None:
                 self._closing = False
                 self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
                 self._thread.start()
-            if len(self._held) == 1:
+            if len(self._queued) == 1:
                 self._changed.notify_all()
             return self._added
 
@@ -75,7 +75,7 @@ class AuditWriter:
                     ) from error
 
     def close(self) -> None:
-        """Write what is queued and end the thread."""
+        """Write the queued rows and end the thread."""
         with self._changed:
             self._closing = True
             thread, self._thread = self._thread, None
@@ -87,20 +87,20 @@ class AuditWriter:
         while True:
             self._prune()
             with self._changed:
-                self._changed.wait_for(lambda: self._closing or self._held, timeout=DAY)
+                self._changed.wait_for(lambda: self._closing or self._queued, timeout=DAY)
                 seconds = AFTER_ERROR if self._error else self.linger
                 self._changed.wait_for(lambda: self._closing, timeout=seconds)
                 self._changed.wait_for(lambda: not self._writing)
-                if self._held:
+                if self._queued:
                     self._write()
                 if self._closing:
                     return
 
     def _write(self) -> Exception | None:
         """Write all queued rows; called with the lock, which is free meanwhile."""
-        batch, upto, lost = list(self._held), self._added, self._lost
+        batch, upto, lost = list(self._queued), self._added, self._lost
         rows = [*([AuditEntry("lost", None, {"rows": lost})] if lost else []), *batch]
-        self._held.clear()
+        self._queued.clear()
         self._writing, self._error = True, None
         self._changed.release()
         try:
@@ -114,14 +114,14 @@ class AuditWriter:
             if self._error is None:
                 self._written, self._lost = upto, self._lost - lost
             else:
-                self._held.extendleft(reversed(batch))
+                self._queued.extendleft(reversed(batch))
                 self._trim()
             self._changed.notify_all()
         return self._error
 
     def _trim(self) -> None:
-        while len(self._held) > MOST_HELD:  # only when the disk takes none
-            self._held.popleft()
+        while len(self._queued) > MOST_QUEUED:  # only when the disk takes none
+            self._queued.popleft()
             self._lost += 1
 
     def _prune(self) -> None:
@@ -173,7 +173,7 @@ class Audit:
         if self.settings.audit.enabled:
             self._writer.wait()
 
-    def entered(self, entry: Entered, address: str) -> None:
+    def note_login(self, entry: Entered, address: str) -> None:
         """Note a login: the first use of a key, or of a token's user, in a while."""
         key = entry.key.id if entry.key else ""
         who = (entry.how, key, entry.auth.tenant, entry.auth.user)
@@ -193,7 +193,7 @@ class Audit:
         return _Recording(self, auth)
 
     def question(self, text: str) -> dict[str, str]:
-        """Return what is recorded of a question, by the settings."""
+        """Return the fields recorded of a question, by the settings."""
         if self.settings.audit.questions == "text":
             return {"question": text}
         if self.settings.audit.questions == "hash":
@@ -201,12 +201,12 @@ class Audit:
         return {}
 
     def close(self) -> None:
-        """Keep what is noted, and end; it begins again with the next row."""
+        """Write the noted rows, and end; it begins again with the next row."""
         self._writer.close()
 
 
 class _Recording(RunObserver):
-    """Record what one run was given; the rows are kept before any of its text leaves."""
+    """Record the passages that one run was given, before any of its text leaves."""
 
     def __init__(self, audit: Audit, auth: AuthContext) -> None:
         self._audit = audit

@@ -28,7 +28,7 @@ class BodyLimit:
         """Take the limits from the settings in force when a request comes."""
         self._settings = settings
 
-    def limited(self, scope: Scope, length: str | None, receive: Receive) -> Receive:
+    def limit(self, scope: Scope, length: str | None, receive: Receive) -> Receive:
         """Return a `receive` that keeps the limits; a declared length too large raises at once."""
         settings = self._settings()
         upload = scope["method"] == "POST" and scope["path"] == UPLOADS
@@ -37,11 +37,11 @@ class BodyLimit:
         if declared > most:
             raise _too_large(most)
         until = time.monotonic() + settings.serve.body_seconds
-        received, whole = 0, False
+        received, complete = 0, False
 
         async def bounded() -> Message:
-            nonlocal received, whole
-            if whole:
+            nonlocal received, complete
+            if complete:
                 return await receive()  # waits for the client to leave
             try:
                 async with asyncio.timeout(max(0.0, until - time.monotonic())):
@@ -50,7 +50,7 @@ class BodyLimit:
                 rule = f"a body arrives within {settings.serve.body_seconds:g} s"
                 raise Refused(408, "too_slow", rule, hint="send it again") from None
             received += len(message.get("body", b""))
-            whole = message["type"] != "http.request" or not message.get("more_body", False)
+            complete = message["type"] != "http.request" or not message.get("more_body", False)
             if received > most:
                 raise _too_large(most)
             return message
@@ -118,7 +118,7 @@ class Guard:
             await send(message)
 
         try:
-            await self._guarded(scope, receive, safely)
+            await self._guard(scope, receive, safely)
         except CarrelError as error:
             status, code, headers = status_of(error)
             if code == MISFRAMED:
@@ -131,14 +131,14 @@ class Guard:
         finally:
             self._note(scope, seen["status"], time.perf_counter() - started)
 
-    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _guard(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         _check_framing(scope, headers)
         self._hosts.check(headers.get("host", ""))
         if host := target_host((scope.get("raw_path") or b"/").decode("latin-1")):
             self._hosts.check(host)
         self._origins.check(scope["method"], headers)
-        bounded = self._bodies.limited(scope, headers.get("content-length"), receive)
+        bounded = self._bodies.limit(scope, headers.get("content-length"), receive)
         await self._app(scope, bounded, send)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
@@ -160,7 +160,7 @@ class Guard:
 
 
 def unexpected_body(request_id: str) -> dict[str, Any]:
-    """Return what a caller learns of a mistake in this program."""
+    """Return the error body for a mistake in this program, without its details."""
     hint = "the operator finds what happened by this id"
     return plain_body(request_id, "internal", "something unexpected happened", hint=hint)
 

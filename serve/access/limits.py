@@ -39,8 +39,8 @@ class _Rate(RateLimitItemPerMinute):
     """
 
     def key_for(self, *identifiers: bytes | str | float) -> str:
-        told = json.dumps([str(one) for one in identifiers], separators=(",", ":"))
-        return f"{self.namespace}/{hashlib.sha256(told.encode('ascii')).hexdigest()}"
+        text = json.dumps([str(one) for one in identifiers], separators=(",", ":"))
+        return f"{self.namespace}/{hashlib.sha256(text.encode('ascii')).hexdigest()}"
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ class RateLimiter:
         self._alone_until = 0.0
 
     async def hit(self, name: str, owner: tuple[str, ...], limit: int) -> RateLimitStatus:
-        """Count one, unless that is more than `limit` in a minute, and say what is left."""
-        return await self._asked(_Rate(limit, namespace=name), owner, count=True)
+        """Count one call, unless that is more than `limit` in a minute; return the calls left."""
+        return await self._ask(_Rate(limit, namespace=name), owner, count=True)
 
     async def look(self, name: str, owner: tuple[str, ...], limit: int) -> RateLimitStatus:
-        """Say what is left without counting."""
-        return await self._asked(_Rate(limit, namespace=name), owner, count=False)
+        """Return the calls left without counting one."""
+        return await self._ask(_Rate(limit, namespace=name), owner, count=False)
 
-    async def _asked(self, item: _Rate, owner: tuple[str, ...], *, count: bool) -> RateLimitStatus:
+    async def _ask(self, item: _Rate, owner: tuple[str, ...], *, count: bool) -> RateLimitStatus:
         if self._shared is not None and time.monotonic() >= self._alone_until:
             try:
                 return await asyncio.to_thread(_standing, self._shared, item, owner, count=count)
@@ -135,7 +135,7 @@ class CallerLimits:
         self._limiter = RateLimiter(settings)
 
     async def enter(self, auth: AuthContext, key: Key | None, route: str) -> Mapping[str, str]:
-        """Count a request and return what its response says of the limit; raises LimitExceeded.
+        """Count a request and return the limit headers of its response; raises LimitExceeded.
 
         What is asked in this request is then counted by the limits of `key`.
         """
@@ -147,7 +147,7 @@ class CallerLimits:
                 return {}
             before = await self._limiter.look("ask", owner, limit)
             return headers_of(replace(before, remaining=max(0, before.remaining - 1)))
-        standing = await self._counted("request", owner, self.settings.serve.rate)
+        standing = await self._count("request", owner, self.settings.serve.rate)
         return headers_of(standing) if standing else {}
 
     async def admit(self, auth: AuthContext) -> RunObserver:
@@ -160,7 +160,7 @@ class CallerLimits:
             standing = RateLimitStatus(allowed=False, limit=allowed, remaining=0, reset=wait)
             rule = f"a caller uses at most {allowed} tokens of the chat model in 24 hours"
             raise LimitExceeded(rule, headers_of(standing), retry_after=wait, of_tokens=True)
-        await self._counted("ask", owner, self._ask_rate())
+        await self._count("ask", owner, self._ask_rate())
         return _Charge(self._spending, auth)
 
     async def wrong_key(self, address: str) -> None:
@@ -171,14 +171,14 @@ class CallerLimits:
         the noise, not the chance to guess one.
         """
         limit = self.settings.serve.wrong_keys
-        await self._counted("wrong", (_site(address),), limit, "an address sends", "wrong keys")
+        await self._count("wrong", (_site(address),), limit, "an address sends", "wrong keys")
 
     def _ask_rate(self) -> int:
         key = _key.get()
         own = key.rate if key else None
         return self.settings.serve.ask_rate if own is None else own
 
-    async def _counted(
+    async def _count(
         self,
         name: str,
         owner: tuple[str, ...],
@@ -205,7 +205,7 @@ class _Charge(RunObserver):
         self._tokens = 0
 
     def on_step(self, step: Step) -> None:
-        """Add what a step used: a run that is cancelled later has used it all the same."""
+        """Add the tokens of a step: a run that is cancelled later has used them all the same."""
         self._tokens += sum(one.prompt_tokens + one.completion_tokens for one in step.calls)
 
     def on_end(self, run: RunRecord | None) -> None:

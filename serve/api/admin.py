@@ -83,7 +83,7 @@ async def create(body: KeyRequest, auth: Admin, services: Services) -> dict[str,
 
 
 def _within(auth: AuthContext, body: KeyRequest) -> tuple[Sequence[str] | None, str]:
-    """Return to what a new key is confined: to no less than who makes it."""
+    """Return the limits of a new key: no wider than those of its maker."""
     sources, policy = body.sources, body.version_policy
     if auth.allowed_sources is not None:
         sources = list(auth.allowed_sources) if sources is None else sources

@@ -19,7 +19,7 @@ from serve.access.guard import unexpected_body
 from serve.api.shapes import ANSWERED, FOUND
 from serve.errors import error_body
 from serve.questions import Question, Utterance, turns_of
-from serve.runs.following import FollowedRun, begun, event_stream, unless_gone
+from serve.runs.following import FollowedRun, begin_run, cancel_when_gone, event_stream
 from serve.searching import TOOLS, Collections, Filters, SearchName, searched
 from serve.services import AppState, Asking, Caller, Services, check_standing, while_standing
 from serve.telemetry.logs import log
@@ -65,7 +65,7 @@ class AgentChatRequest(BaseModel):
             raise ValueError("clarify needs a conversation_id: the reply goes on there")
         return self
 
-    def asked(self) -> Question:
+    def to_question(self) -> Question:
         """Return the question; a conversation's collection need not be named."""
         history = turns_of(Utterance(message.role, message.content) for message in self.messages)
         named = self.conversation_id is None or "collection" in self.model_fields_set
@@ -89,11 +89,11 @@ async def chat(
     With `stream` the events are `step`, `rules`, `sentence`, `token`, at the end `result` or
     `error`.
     """
-    question = body.asked()
+    question = body.to_question()
     if body.stream:
-        followed = await unless_gone(request, begun(asking, question, auth))
+        followed = await cancel_when_gone(request, begin_run(asking, question, auth))
         return event_stream(_lines(followed, request), followed, services.settings, sep="\n")
-    run = await unless_gone(request, asking.run(question, auth))
+    run = await cancel_when_gone(request, asking.run(question, auth))
     check_standing(request)
     return JSONResponse(run.result)
 
@@ -105,7 +105,7 @@ async def _lines(run: FollowedRun, request: Request) -> AsyncIterator[dict[str, 
             yield _line(event.kind, event.data)
     except CarrelError as error:
         yield _line("error", error_body(error, request_id))
-    except Exception:  # the status is sent: this is all that can still be said
+    except Exception:  # the status is sent: this is all that can still be reported
         log.exception("unexpected", extra={"id": request_id})
         yield _line("error", unexpected_body(request_id))
     finally:
@@ -133,11 +133,13 @@ async def search(
     body: SearchRequest, request: Request, auth: Caller, services: Services
 ) -> Response:
     """Return passages, best first, as `carrel search --json` does."""
-    work = partial(_recorded, services, auth, body)
-    return JSONResponse(await unless_gone(request, services.runner.do(auth, work)))
+    work = partial(_search_and_record, services, auth, body)
+    return JSONResponse(await cancel_when_gone(request, services.runner.do(auth, work)))
 
 
-def _recorded(services: AppState, auth: AuthContext, body: SearchRequest) -> dict[str, Any]:
+def _search_and_record(
+    services: AppState, auth: AuthContext, body: SearchRequest
+) -> dict[str, Any]:
     wanted = (body.query, body.collection, body.pipeline, body.k)
     found = searched(services.session, auth, *wanted, where=body.where)
     services.audit.record(

@@ -101,7 +101,7 @@ async def delete(conversation_id: Id, auth: Caller, services: Services) -> Respo
     """Delete a conversation of the caller with its turns, their runs and its history."""
 
     def forget() -> None:
-        with services.runner.claims.held(auth, conversation_id):
+        with services.runner.claims.hold(auth, conversation_id):
             services.session.forget(auth, conversation_id)
             services.audit.record("deletion", auth, conversation=conversation_id)
 

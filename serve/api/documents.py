@@ -29,7 +29,7 @@ DocumentId = Annotated[str, Query(max_length=1000)]
 async def collections(auth: Caller, services: Services) -> dict[str, Any]:
     """List the collections in which the caller may see a document, with the number of those."""
     found = await services.runner.do(auth, lambda: services.catalogue.list_collections(auth))
-    return {"collections": found, **_warned(services)}
+    return {"collections": found, **_list_warnings(services)}
 
 
 @router.get("/documents", tags=["documents"])
@@ -46,7 +46,7 @@ async def documents(
         found = services.session.catalogue.visible_collection(auth, collection)
         return services.catalogue.list_documents(auth, found, after=after, limit=limit)
 
-    return {"documents": await services.runner.do(auth, listed), **_warned(services)}
+    return {"documents": await services.runner.do(auth, listed), **_list_warnings(services)}
 
 
 @router.post(
@@ -72,7 +72,7 @@ async def upload(
     key: str = request.scope["carrel.key"]
     job, path = services.jobs.prepare(auth, collection, name, role or [], key)
     try:
-        if not await _written(request, path):
+        if not await _write_body(request, path):
             raise Refused(400, "empty", "an upload has at least one byte", value=name)
         check_standing(request)  # a body may take a minute to arrive
         facts = {"job": job.id, "collection": collection, "readers": role or []}
@@ -98,7 +98,7 @@ async def passages(
     """Return a document that the caller may see, and its passages around one of them."""
 
     def read() -> dict[str, Any]:
-        found = _found(services, auth, collection, document_id)
+        found = _find_collection(services, auth, collection, document_id)
         document = services.catalogue.describe_document(auth, found, document_id)
         if document is None:
             raise _missing(document_id)
@@ -124,7 +124,7 @@ async def delete(
     """Delete a document that the caller may see, and its text in stored runs."""
 
     def erase() -> None:
-        found = _found(services, auth, collection, document_id)
+        found = _find_collection(services, auth, collection, document_id)
         log = services.audit.log
         if not services.session.maintenance.erase(auth, found, document_id):
             raise _missing(document_id)
@@ -134,13 +134,15 @@ async def delete(
     await services.runner.do(auth, erase)
 
 
-def _warned(services: AppState) -> dict[str, list[str]]:
+def _list_warnings(services: AppState) -> dict[str, list[str]]:
     """Return the warnings that a list comes with, nothing where the data is whole."""
     warnings = services.session.store.warnings()
     return {"warnings": warnings} if warnings else {}
 
 
-def _found(services: AppState, auth: AuthContext, collection: str, document_id: str) -> Collection:
+def _find_collection(
+    services: AppState, auth: AuthContext, collection: str, document_id: str
+) -> Collection:
     try:
         return services.session.catalogue.visible_collection(auth, collection)
     except CallerError:
@@ -151,7 +153,7 @@ def _missing(document_id: str) -> NotFound:
     return NotFound("there is no such document in this collection", value=document_id)
 
 
-async def _written(request: Request, path: Path) -> int:
+async def _write_body(request: Request, path: Path) -> int:
     written = 0
     with path.open("xb") as file:
         try:
@@ -183,10 +185,10 @@ async def jobs(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> dict[str, Any]:
     """List the newest jobs of the caller, the newest first."""
-    if whole := everyone == "true":
+    if of_tenant := everyone == "true":
         with_role(auth, {services.settings.serve.admin_role})
     found = await services.runner.do(
-        auth, lambda: services.jobs.newest(auth, limit, everyone=whole)
+        auth, lambda: services.jobs.newest(auth, limit, everyone=of_tenant)
     )
     return {"jobs": [one.describe() for one in found]}
 

@@ -45,11 +45,11 @@ async def runs(
 async def run(run_id: RunId, auth: Caller, services: Services) -> dict[str, Any]:
     """Return one run of the caller with its result and its trail, as far as they may see it now."""
     store = services.session.runs
-    found = await services.runner.do(auth, lambda: own_run(store, auth, run_id))
+    found = await services.runner.do(auth, lambda: find_own_run(store, auth, run_id))
     return found.model_dump(mode="json", exclude={"tenant", "user"})
 
 
-def own_run(store: RunLog, auth: AuthContext, run_id: str) -> RunRecord:
+def find_own_run(store: RunLog, auth: AuthContext, run_id: str) -> RunRecord:
     """Return a run of this caller by its whole id, or raise NotFound."""
     missing = NotFound("there is no such run of yours", value=run_id)
     try:
@@ -70,7 +70,7 @@ DRAWN: dict[int | str, dict[str, Any]] = {
 @router.get("/graph.svg", tags=["drawings"], response_class=Response, responses=DRAWN)
 async def graph(auth: Caller, services: Services) -> Response:
     """Draw the graph: every node of a run and every way between them."""
-    return _drawn(await services.runner.do(auth, graph_drawing))
+    return _svg_response(await services.runner.do(auth, graph_drawing))
 
 
 @router.get("/runs/{run_id}/graph.svg", tags=["drawings"], response_class=Response, responses=DRAWN)
@@ -79,9 +79,9 @@ async def run_graph(run_id: RunId, auth: Caller, services: Services) -> Response
     store = services.session.runs
 
     def make() -> Markup:
-        return path_drawing(own_run(store, auth, run_id))
+        return path_drawing(find_own_run(store, auth, run_id))
 
-    return _drawn(await services.runner.do(auth, make))
+    return _svg_response(await services.runner.do(auth, make))
 
 
 @router.get("/runs/{run_id}/plan.svg", tags=["drawings"], response_class=Response, responses=DRAWN)
@@ -90,16 +90,16 @@ async def run_plan(run_id: RunId, auth: Caller, services: Services) -> Response:
     store = services.session.runs
 
     def make() -> Markup:
-        run = own_run(store, auth, run_id)
+        run = find_own_run(store, auth, run_id)
         plan = plan_of(run)
         if not plan.questions:
             raise NotFound("this run ended before it had a plan", value=run_id)
         return plan_drawing(plan, outcome_of(run))
 
-    return _drawn(await services.runner.do(auth, make))
+    return _svg_response(await services.runner.do(auth, make))
 
 
-def _drawn(markup: Markup) -> Response:
+def _svg_response(markup: Markup) -> Response:
     return Response(markup, media_type=SVG)
 
 
@@ -119,7 +119,7 @@ async def give(body: FeedbackRequest, auth: Caller, services: Services) -> dict[
     comment = body.comment.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 
     def save() -> None:
-        run = own_run(services.session.runs, auth, body.run_id)
+        run = find_own_run(services.session.runs, auth, body.run_id)
         services.runs.save_feedback(auth.tenant, auth.user, run.run_id, body.rating, comment)
 
     await services.runner.do(auth, save)

@@ -26,7 +26,7 @@ Text = Annotated[Any, AfterValidator(_text)]
 
 
 class Terminal(BaseModel):
-    """Say what a stream of the client is."""
+    """Describe a stream of the client: whether it is a terminal, its encoding and size."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -37,7 +37,7 @@ class Terminal(BaseModel):
 
 
 class Request(BaseModel):
-    """Hold what a client asks for: a command as it was typed, and where."""
+    """Hold the command that a client asks for, as it was typed, and where."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -121,7 +121,7 @@ class Command:
             self.leave()
 
     def interrupt(self) -> None:
-        """End what the command does now, as Ctrl-C would."""
+        """Interrupt the running command, as Ctrl-C would."""
         with self._changed:
             self._interrupted = True
             self.cancelled.set()

@@ -75,7 +75,7 @@ class Control:
         most, seconds = COMMAND_BYTES, settings.serve.header_seconds
         channel = Channel(connection, most_bytes=most, seconds=seconds)
         try:
-            request = self._known(channel)
+            request = self._receive_request(channel)
             channel.allow(SEND_SECONDS)
             if request is not None:
                 self._serve(channel, request)
@@ -86,8 +86,8 @@ class Control:
         finally:
             channel.close()
 
-    def _known(self, channel: Channel) -> Request | None:
-        """Return what a client asks for, once it has proved itself; None when there is no room."""
+    def _receive_request(self, channel: Channel) -> Request | None:
+        """Return a client's request, once it has proved itself; None when there is no room."""
         with self._changed:
             if self._strangers >= STRANGERS:
                 return None

@@ -103,8 +103,8 @@ def admit(channel: Channel, secret: str) -> None:
     nonce = secrets.token_hex(NONCE_BYTES)
     most, channel.most_bytes = channel.most_bytes, PROOF_BYTES
     channel.send(carrel=VERSION, nonce=nonce)
-    said = channel.receive(patient=False) or {}
-    theirs, proof = str(said.get("nonce")), str(said.get("proof"))
+    reply = channel.receive(patient=False) or {}
+    theirs, proof = str(reply.get("nonce")), str(reply.get("proof"))
     if not hmac.compare_digest(proof.encode(), _proof(secret, "client", nonce, theirs).encode()):
         raise FrameError("the client does not know the secret of this server")
     channel.most_bytes = most
@@ -116,10 +116,10 @@ def enter(channel: Channel, secret: str) -> None:
 
     Raises FrameError when this is not the server that wrote the note.
     """
-    said = channel.receive(patient=False) or {}
-    if said.get("carrel") != VERSION:
+    greeting = channel.receive(patient=False) or {}
+    if greeting.get("carrel") != VERSION:
         raise FrameError("the server speaks another version")
-    theirs, nonce = str(said.get("nonce")), secrets.token_hex(NONCE_BYTES)
+    theirs, nonce = str(greeting.get("nonce")), secrets.token_hex(NONCE_BYTES)
     channel.send(nonce=nonce, proof=_proof(secret, "client", theirs, nonce))
     proof = str((channel.receive(patient=False) or {}).get("proof"))
     if not hmac.compare_digest(proof.encode(), _proof(secret, "server", theirs, nonce).encode()):

@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, Response
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.settings import Settings
-from serve.errors import Failure, failure_of, noted, route_with
+from serve.errors import Failure, failure_of, note_failure, route_with
 from serve.protocols.langserve_schemas import (
     AgentConfig,
     AgentInput,
@@ -38,7 +38,14 @@ from serve.protocols.langserve_schemas import (
     question_of,
 )
 from serve.questions import AnswerText, Question, RunEvent, Runner
-from serve.runs.following import FollowedRun, begun, event_stream, json_text, result_of, unless_gone
+from serve.runs.following import (
+    FollowedRun,
+    begin_run,
+    cancel_when_gone,
+    event_stream,
+    json_text,
+    result_of,
+)
 from serve.services import check_standing, while_standing
 
 BATCH = 64  # inputs that one LangServe batch may hold; chosen, not measured
@@ -143,18 +150,18 @@ class Agent:
         values: Callable[[RunEvents], AsyncIterator[Any]],
         *first: dict[str, str],
     ) -> Response:
-        """Send what comes first, then the values of a run, in a response.
+        """Stream the first events, then the values of a run, in a response.
 
         The run's first event is there, so that what keeps it out has a status.
         """
         question = self._question(body.input, body.config)
-        run = await unless_gone(self.request, begun(self.runner, question, self.auth))
-        sent = _sent(self.request, run, values(while_standing(self.request, run)), *first)
+        run = await cancel_when_gone(self.request, begin_run(self.runner, question, self.auth))
+        sent = _send_events(self.request, run, values(while_standing(self.request, run)), *first)
         return event_stream(sent, run, self.settings)
 
-    async def whole(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what `work` returns to a client that is still there, and may still have it."""
-        found = await unless_gone(self.request, work)
+    async def finish(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of `work`, if the client is still there and may still have it."""
+        found = await cancel_when_gone(self.request, work)
         check_standing(self.request)
         return found
 
@@ -220,7 +227,7 @@ def _asking(prefix: str, given: Any, who: list[Any], config: list[Any]) -> APIRo
     router = APIRouter(
         prefix=prefix,
         tags=["agent"],
-        route_class=route_with(_failed),
+        route_class=route_with(_error_response),
         responses=FAILURES,
         dependencies=who,
     )
@@ -228,13 +235,13 @@ def _asking(prefix: str, given: Any, who: list[Any], config: list[Any]) -> APIRo
     @router.post("/invoke", response_model=InvokeResponse)
     async def invoke(body: InvokeRequest, agent: Agent = given) -> Response:
         """Answer one question."""
-        output = await agent.whole(agent.answer(body.input, body.config))
+        output = await agent.finish(agent.answer(body.input, body.config))
         return _json({"output": output, "metadata": _metadata()})
 
     @router.post("/batch", response_model=BatchResponse)
     async def batch(body: BatchRequest, agent: Agent = given) -> Response:
         """Answer several questions."""
-        outputs = await agent.whole(agent.answers(body))
+        outputs = await agent.finish(agent.answers(body))
         named = [_metadata() for _ in outputs]
         run_ids = [one["run_id"] for one in named]
         return _json({"output": outputs, "metadata": {"responses": named, "run_ids": run_ids}})
@@ -273,10 +280,10 @@ def _schema(model: Any) -> Callable[[], dict[str, Any]]:  # noqa: ANN401  # a py
     return schema
 
 
-async def _sent(
+async def _send_events(
     request: Request, run: FollowedRun, values: AsyncIterator[Any], *first: dict[str, str]
 ) -> Events:
-    """Yield the events of a stream: what comes first, the values, and how it ended."""
+    """Yield the events of a stream: the first ones, the values, and how it ended."""
     try:
         for event in first:
             yield event
@@ -285,9 +292,9 @@ async def _sent(
             yield {"event": "data", "data": json_text(value)}
         yield {"event": "end"}
     except Exception as error:
-        failure = noted(failure_of(error), request)
-        told = {"status_code": failure.status, "message": failure.message}
-        yield {"event": "error", "data": json_text(told)}
+        failure = note_failure(failure_of(error), request)
+        error_data = {"status_code": failure.status, "message": failure.message}
+        yield {"event": "error", "data": json_text(error_data)}
     finally:
         run.close()
 
@@ -300,7 +307,7 @@ def _json(content: dict[str, Any]) -> Response:
     return Response(json_text(content), media_type="application/json")
 
 
-def _failed(failure: Failure) -> Response:
+def _error_response(failure: Failure) -> Response:
     """Answer as LangServe does: FastAPI's `detail`, without the values it was given."""
     detail: Any = failure.message
     if failure.problems:

@@ -41,7 +41,7 @@ class LangChainMessage(BaseModel):
             return self.content
         return "".join(part if isinstance(part, str) else part.text for part in self.content)
 
-    def said(self) -> Utterance | None:
+    def to_utterance(self) -> Utterance | None:
         """Return what a person or the agent said, else None."""
         kind = (self.role or self.type).lower()
         if kind in ("human", "user", "humanmessagechunk"):
@@ -80,18 +80,18 @@ class AgentConfig(BaseModel):
     configurable: Configurable = Configurable()
 
     def over(self, below: AgentConfig) -> AgentConfig:
-        """Return this configuration, with what it leaves open taken from another."""
+        """Return this configuration, with its unset fields taken from another."""
         own = self.configurable.model_dump(exclude_none=True)
         return AgentConfig(configurable=below.configurable.model_copy(update=own))
 
 
 def question_of(given: AgentInput, config: AgentConfig) -> Question:
     """Return the question as the runner takes it."""
-    said = [message.said() for message in given.messages or []]
+    utterances = [message.to_utterance() for message in given.messages or []]
     return Question(
         text=given.question,
         collection=given.collection or config.configurable.collection or DEFAULT_COLLECTION,
-        history=turns_of(one for one in said if one is not None),
+        history=turns_of(one for one in utterances if one is not None),
         pipeline=config.configurable.pipeline or "auto",
     )
 
@@ -231,7 +231,7 @@ FIRST_CODE = 3
 def config_of(config_hash: str, limit: int) -> dict[str, Any]:
     """Return the configuration; raises a CallerError unless it is an object of valid JSON."""
     try:
-        config = json.loads(decompressed(config_hash, limit))
+        config = json.loads(decompress(config_hash, limit))
     except (ValueError, RecursionError):
         config = None
     if not isinstance(config, dict):
@@ -241,7 +241,7 @@ def config_of(config_hash: str, limit: int) -> dict[str, Any]:
     return config
 
 
-def decompressed(text: str, limit: int) -> str:
+def decompress(text: str, limit: int) -> str:
     """Undo `LZString.compressToEncodedURIComponent`; at most `limit` characters come out.
 
     lz-string is LZW with codes as wide as the dictionary needs, least significant bit first.

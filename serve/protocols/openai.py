@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from core.auth import AuthContext
 from core.settings import Settings
-from serve.errors import failure_of, noted, route_with
+from serve.errors import failure_of, note_failure, route_with
 from serve.protocols.openai_schemas import (
     CONVERSATION_HEADER,
     FAILURES,
@@ -27,24 +27,31 @@ from serve.protocols.openai_schemas import (
     ModelList,
     ModelReply,
     collection_of,
-    continued,
+    continue_conversation,
     model_ids,
     question_of,
-    told,
+    show_clarification,
 )
 from serve.protocols.openai_schemas import openai_error as error_body
 from serve.protocols.openai_schemas import openai_failure as failed
 from serve.protocols.openai_sources import (
     Source,
+    disarm_markdown,
     footer,
     marks_of,
     search_results,
     sources_of,
-    unloaded,
     url_citations,
 )
 from serve.questions import AnswerText, Question, RunEvent, Runner
-from serve.runs.following import FollowedRun, begun, event_stream, json_text, result_of, unless_gone
+from serve.runs.following import (
+    FollowedRun,
+    begin_run,
+    cancel_when_gone,
+    event_stream,
+    json_text,
+    result_of,
+)
 from serve.services import check_standing, while_standing
 
 KEPT = ("conversation_id", "clarification")  # of a run within a conversation
@@ -65,14 +72,14 @@ def used(steps: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Cited:
-    """Hold what an answer shows beside its text, and the text that ends it."""
+    """Hold the citations shown beside an answer, and the footer that ends it."""
 
     footer: str
     annotations: list[dict[str, Any]]
     beside: dict[str, Any]
 
 
-def cited(text: str, result: dict[str, Any], *, with_footer: bool) -> Cited:
+def cite(text: str, result: dict[str, Any], *, with_footer: bool) -> Cited:
     """Return the citations of a text that holds the result's answer."""
     sources = sources_of(result)
     beside = {
@@ -99,19 +106,19 @@ class Completion:
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
 
-    async def whole(self, runner: Runner, question: Question, auth: AuthContext) -> Response:
+    async def respond(self, runner: Runner, question: Question, auth: AuthContext) -> Response:
         """Return the response when the run has ended; cancelled with its task."""
         run = FollowedRun(runner, question, auth)
         steps: list[dict[str, Any]] = []
         try:
-            result = told(await result_of(run, steps))
+            result = show_clarification(await result_of(run, steps))
         finally:
             run.close()
-        said = unloaded(result["answer"])
-        shown = cited(said, result, with_footer=self.with_footer)
+        answer = disarm_markdown(result["answer"])
+        shown = cite(answer, result, with_footer=self.with_footer)
         message = {
             "role": "assistant",
-            "content": said + shown.footer,
+            "content": answer + shown.footer,
             "refusal": None,
             "annotations": shown.annotations,
         }
@@ -130,7 +137,7 @@ class Completion:
             async for chunk in self.chunks(while_standing(request, run)):
                 yield {"data": json_text(chunk)}
         except Exception as error:
-            yield {"data": json_text(error_body(noted(failure_of(error), request)))}
+            yield {"data": json_text(error_body(note_failure(failure_of(error), request)))}
         finally:
             run.close()
         yield {"data": "[DONE]"}
@@ -146,9 +153,9 @@ class Completion:
                 if self.webui:
                     yield self.event(status(event.data))
             if piece := answer.piece(event):
-                yield self.chunk({"content": unloaded(piece)})
+                yield self.chunk({"content": disarm_markdown(piece)})
             if event.kind == "result":
-                for chunk in self._last(answer, told(event.data)):
+                for chunk in self._last(answer, show_clarification(event.data)):
                     yield chunk
         if self.with_usage:
             yield {**self._chunk([]), "usage": used(steps)}
@@ -156,8 +163,8 @@ class Completion:
     def _last(self, answer: AnswerText, result: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the rest of the text, then the chunk that ends it, with all citations."""
         rest = answer.rest(result["answer"])
-        shown = cited(unloaded(answer.shown), result, with_footer=self.with_footer)
-        texts = (unloaded(rest), shown.footer)
+        shown = cite(disarm_markdown(answer.shown), result, with_footer=self.with_footer)
+        texts = (disarm_markdown(rest), shown.footer)
         chunks = [self.chunk({"content": text}) for text in texts if text]
         delta: dict[str, Any] = {}
         if self.webui:  # that page would list each annotation as one more source
@@ -188,8 +195,8 @@ class Completion:
 
 def status(step: dict[str, Any]) -> dict[str, Any]:
     """Return a step as a line of status."""
-    said = ": ".join(part for part in (step["node"], step.get("reason", "")) if part)
-    return {"type": "status", "data": {"description": said, "done": False}}
+    description = ": ".join(part for part in (step["node"], step.get("reason", "")) if part)
+    return {"type": "status", "data": {"description": description, "done": False}}
 
 
 def source(found: Source) -> dict[str, Any]:
@@ -261,7 +268,7 @@ def openai_router(
         if conversation == NEW:
             conversation = await run_in_threadpool(begin, auth, question.collection)
         if conversation is not None:
-            question = continued(question, body.model, conversation)
+            question = continue_conversation(question, body.model, conversation)
         wanted = body.carrel.sources
         chat = Completion(
             body.model,
@@ -270,10 +277,10 @@ def openai_router(
             webui="open-webui" in (events, body.carrel.events),
         )
         if body.stream:
-            run = await unless_gone(request, begun(runner, question, auth))
+            run = await cancel_when_gone(request, begin_run(runner, question, auth))
             response: Response = event_stream(chat.lines(run, request), run, settings)
         else:
-            response = await unless_gone(request, chat.whole(runner, question, auth))
+            response = await cancel_when_gone(request, chat.respond(runner, question, auth))
             check_standing(request)
         if conversation is not None:
             response.headers[CONVERSATION_HEADER] = conversation

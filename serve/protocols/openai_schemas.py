@@ -14,8 +14,8 @@ from starlette.responses import JSONResponse, Response
 from core.auth import AuthContext
 from core.types import Clarification
 from reasoning.clarifying import clarification_text
-from serve.errors import Failure, LimitExceeded, Refused, dotted
-from serve.protocols.openai_sources import escaped
+from serve.errors import Failure, LimitExceeded, Refused, field_path
+from serve.protocols.openai_sources import escape_markdown
 from serve.questions import Question, Storable, Utterance, turns_of
 
 CODES = {401: "invalid_api_key", 404: "not_found", 429: "rate_limit_exceeded", 503: "overloaded"}
@@ -39,7 +39,7 @@ def openai_error(failure: Failure) -> dict[str, Any]:
     param = error.param if isinstance(error, OpenAIError) else None
     code = (error.code or None) if isinstance(error, Refused) else CODES.get(status)
     if failure.problems:
-        param = dotted(failure.problems[0].where) or None
+        param = field_path(failure.problems[0].where) or None
     return {
         "error": {
             "message": failure.message,
@@ -164,19 +164,21 @@ def question_of(request: ChatCompletionRequest, collections: Sequence[str]) -> Q
     """Return the last message of the user as the question, what was said before as history."""
     _refuse_tools(request)
     collection = collection_of(request.model, collections)
-    said: list[Utterance] = []
+    utterances: list[Utterance] = []
     asked = -1
     for place, message in enumerate(request.messages):
         if message.role == "user":
-            asked = len(said)
-            said.append(Utterance("user", _text(message, place)))
+            asked = len(utterances)
+            utterances.append(Utterance("user", _text(message, place)))
         elif message.role == "assistant":
-            said.append(Utterance("assistant", FOOTER.sub("", _text(message, place))))
+            utterances.append(Utterance("assistant", FOOTER.sub("", _text(message, place))))
     if asked < 0:
         raise OpenAIError(
             400, "messages must hold a message of the user, which is the question", "messages"
         )
-    return Question(text=said[asked].text, collection=collection, history=turns_of(said[:asked]))
+    return Question(
+        text=utterances[asked].text, collection=collection, history=turns_of(utterances[:asked])
+    )
 
 
 def _text(message: ChatMessage, place: int) -> str:
@@ -234,7 +236,7 @@ ConversationHeader = Annotated[
 ]
 
 
-def continued(question: Question, model: str, conversation: str) -> Question:
+def continue_conversation(question: Question, model: str, conversation: str) -> Question:
     """Return the question as the next one of a conversation, which has its own history.
 
     The plain model asks the conversation's collection; one that names another is refused there.
@@ -245,13 +247,15 @@ def continued(question: Question, model: str, conversation: str) -> Question:
     )
 
 
-def told(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result whose answer is what it asks back, if it does, with harmless Markdown."""
+def show_clarification(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result whose answer is its clarification, if it has one, in harmless Markdown."""
     asks: Mapping[str, Any] | None = result.get("clarification")
     if asks is None:
         return result
-    options = [escaped(option) for option in asks["options"]]
-    text = clarification_text(Clarification(question=escaped(asks["question"]), options=options))
+    options = [escape_markdown(option) for option in asks["options"]]
+    text = clarification_text(
+        Clarification(question=escape_markdown(asks["question"]), options=options)
+    )
     return {**result, "answer": text}
 
 

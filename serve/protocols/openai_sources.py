@@ -78,7 +78,7 @@ def marks_of(text: str, result: Mapping[str, Any], sources: Sequence[Source]) ->
     """Find the marks of the claims in a text that holds the answer, in its order.
 
     A claim is looked for with its marks, so that "[1]" in a sentence of a document is none; `text`
-    is the answer as `unloaded` shows it.
+    is the answer as `disarm_markdown` shows it.
     """
     numbers = {source.chunk_id: source.number for source in sources}
     marks: list[Mark] = []
@@ -86,13 +86,13 @@ def marks_of(text: str, result: Mapping[str, Any], sources: Sequence[Source]) ->
     for claim in result["claims"]:
         cited = dict.fromkeys(numbers[one["chunk_id"]] for one in claim["citations"])
         shown = [f"[{number}]" for number in cited]
-        said = unloaded(claim["text"])
-        whole = f"{said} {''.join(shown)}"
-        at = text.find(whole, seen.get(whole, 0))
+        sentence = disarm_markdown(claim["text"])
+        marked = f"{sentence} {''.join(shown)}"
+        at = text.find(marked, seen.get(marked, 0))
         if at < 0:
             continue
-        seen[whole] = at + len(whole)
-        start = at + len(said) + 1
+        seen[marked] = at + len(marked)
+        start = at + len(sentence) + 1
         for number, mark in zip(cited, shown, strict=True):
             marks.append(Mark(number, start, start + len(mark)))
             start += len(mark)
@@ -133,12 +133,12 @@ def footer(sources: Sequence[Source]) -> str:
     """Return a Markdown list of the sources, for clients that show nothing but the text."""
     lines = []
     for source in sources:
-        title = escaped(source.title)
+        title = escape_markdown(source.title)
         if source.url.lower().startswith(WEB):
             title = f"[{title}](<{source.url.translate(UNLINKED)}>)"
         linked = source.url == source.title or source.url.lower().startswith(WEB)
-        url = "" if linked else escaped(source.url)
-        where = [part for part in (escaped(source.place), url) if part]
+        url = "" if linked else escape_markdown(source.url)
+        where = [part for part in (escape_markdown(source.place), url) if part]
         lines.append(f"- [{source.number}] {' · '.join([title, *where])}")
     return "\n\n---\n" + "\n".join(lines) if lines else ""
 
@@ -150,7 +150,7 @@ SPECIAL = {ord(character): f"\\{character}" for character in "\\`*_[]<>"}
 LOADS = re.compile(r"(?<=!)\[|(\\*)<(?=[A-Za-z!?/])")
 
 
-def unloaded(text: str) -> str:
+def disarm_markdown(text: str) -> str:
     """Return text in which a client that draws Markdown finds no image and no HTML.
 
     Such a client would fetch an image as soon as it is shown, from wherever a document says.
@@ -161,6 +161,6 @@ def unloaded(text: str) -> str:
     )
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Return text of a document on one line, without any meaning in Markdown."""
     return " ".join(text.split()).translate(SPECIAL)

@@ -44,8 +44,8 @@ class AnswerCache:
         self._figures = figures
         self._cache: Cache = session.caches.answers
 
-    def asked(self, question: Question, auth: AuthContext) -> AnswerKey | None:
-        """Return what decides the answer to a question, None for one that is never remembered.
+    def key_of(self, question: Question, auth: AuthContext) -> AnswerKey | None:
+        """Return the cache key of a question, None for one that is never remembered.
 
         The questions of a conversation depend on what was said in it, which grows with each.
         """
@@ -66,22 +66,22 @@ class AnswerCache:
         )
         return AnswerKey(key, version)
 
-    def known(self, asked: AnswerKey | None, auth: AuthContext) -> RunRecord | None:
+    def find(self, asked: AnswerKey | None, auth: AuthContext) -> RunRecord | None:
         """Return the run that answered the same before, with `cached` in its result."""
-        held = self._cache.get(asked.key) if asked is not None else None
-        if held is None:
+        run_id = self._cache.get(asked.key) if asked is not None else None
+        if run_id is None:
             return None
         try:
-            run = self._session.runs.load(auth, held.decode("ascii"))
+            run = self._session.runs.load(auth, run_id.decode("ascii"))
         except CallerError:
             return None
         if "withheld" in run.result:
             return None  # a document was closed since
         return run.model_copy(update={"result": {**run.result, "cached": True}})
 
-    def ended(self, asked: AnswerKey | None, run: RunRecord) -> None:
-        """Count a run; remember it when it answers in full and nothing changed meanwhile."""
-        if asked is not None and run.index_version == asked.version and is_whole(run):
+    def remember(self, asked: AnswerKey | None, run: RunRecord) -> None:
+        """Count a run; cache it when it answers in full and nothing changed meanwhile."""
+        if asked is not None and run.index_version == asked.version and is_complete(run):
             self._cache.put(asked.key, run.run_id.encode("ascii"))
         if self._figures is not None:
             self._figures.observe(run, self._bases(run))
@@ -95,7 +95,7 @@ class AnswerCache:
         return bases
 
 
-def is_whole(run: RunRecord) -> bool:
+def is_complete(run: RunRecord) -> bool:
     """Tell whether a run answered with all it could have had: nothing failed or ran out."""
     result = run.result
     return (

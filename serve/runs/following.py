@@ -21,10 +21,10 @@ from serve.questions import Question, RunEvent, Runner
 T = TypeVar("T")
 
 
-async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return what `work` returns; cancel it when the client leaves first (499, never sent)."""
+async def cancel_when_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of `work`; cancel it when the client leaves first (499, never sent)."""
     task = asyncio.create_task(work)
-    gone = asyncio.create_task(_gone(request))
+    gone = asyncio.create_task(_wait_for_disconnect(request))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
@@ -36,7 +36,7 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
         await asyncio.gather(task, gone, return_exceptions=True)
 
 
-async def _gone(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -93,8 +93,8 @@ class FollowedRun:
         self._pump.cancel()
 
 
-async def begun(runner: Runner, question: Question, auth: AuthContext) -> FollowedRun:
-    """Return a run whose first event is there, so that what keeps it out is raised here."""
+async def begin_run(runner: Runner, question: Question, auth: AuthContext) -> FollowedRun:
+    """Return a run whose first event has arrived, so that a refusal is raised here."""
     run = FollowedRun(runner, question, auth)
     try:
         await run.begin()

@@ -82,28 +82,28 @@ class Claims:
     def __init__(self) -> None:
         """Begin with nothing claimed."""
         self._lock = threading.Lock()
-        self._held: set[Key] = set()
+        self._claimed: set[Key] = set()
 
     def take(self, auth: AuthContext, name: str) -> Callable[[], None]:
         """Claim a conversation and return what gives it back; raises InUseError."""
         key = (auth.tenant, auth.user, name)
         with self._lock:
-            if key in self._held:
+            if key in self._claimed:
                 raise InUseError(
                     "a conversation has one request at a time",
                     value=name,
                     hint="wait until its last question is answered, or begin another one",
                 )
-            self._held.add(key)
+            self._claimed.add(key)
 
         def give_back() -> None:
             with self._lock:
-                self._held.discard(key)
+                self._claimed.discard(key)
 
         return give_back
 
     @contextmanager
-    def held(self, auth: AuthContext, name: str) -> Iterator[None]:
+    def hold(self, auth: AuthContext, name: str) -> Iterator[None]:
         """Hold a conversation while the block works on it; raises InUseError."""
         give_back = self.take(auth, name)
         try:

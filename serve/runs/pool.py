@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from serve.errors import Busy
 
-RETRY_SECONDS = 2  # when to try again, as told to a caller who is turned away
+RETRY_SECONDS = 2  # when a caller who is turned away should try again
 
 Owner = tuple[str, str]  # tenant and user
 Work = Callable[[], None]
@@ -98,8 +98,8 @@ class FairPool:
                 turn=self._turn - 1
             )  # before whoever is served now
             # Counted together: a work that a free thread has not taken yet is not in anyone's way.
-            held = line.running + len(line.waiting)
-            if held >= limits.per_caller + limits.waiting_per_caller:
+            owned = line.running + len(line.waiting)
+            if owned >= limits.per_caller + limits.waiting_per_caller:
                 rule = f"one caller has at most {limits.waiting_per_caller} requests waiting"
                 raise Busy(rule, retry_after=limits.retry_after, of_caller=True)
             if self._running + self._waiting >= limits.threads + limits.waiting:

@@ -66,8 +66,8 @@ class Answerer:
         try:
             self._check(callbacks)
             cache = self.cache
-            asked = cache.asked(question, auth) if cache else None
-            run = cache.known(asked, auth) if cache else None
+            asked = cache.key_of(question, auth) if cache else None
+            run = cache.find(asked, auth) if cache else None
             if run is not None:
                 for step in run.trail:
                     callbacks.observers.on_step(
@@ -77,7 +77,7 @@ class Answerer:
                 return run
             run = self._run(question, auth, callbacks)
             if cache is not None:
-                cache.ended(asked, run)
+                cache.remember(asked, run)
             return run
         except ModelCancelled:
             if not callbacks.gave_up.is_set():  # the server stops; the caller is still there
@@ -104,14 +104,14 @@ class Answerer:
             where=question.where,
             on_step=on_step,
             on_stream=callbacks.text,
-            cancelled=lambda: self._cancelled(callbacks),
+            cancelled=lambda: self._is_cancelled(callbacks),
         )
 
-    def _cancelled(self, callbacks: RunCallbacks) -> bool:
+    def _is_cancelled(self, callbacks: RunCallbacks) -> bool:
         return callbacks.gave_up.is_set() or self._stopping.is_set()
 
     def _check(self, callbacks: RunCallbacks) -> None:
-        if self._cancelled(callbacks):
+        if self._is_cancelled(callbacks):
             raise ModelCancelled("the caller gave up while the run was at work")
 
 
@@ -123,7 +123,7 @@ Make = Callable[[threading.Event, Post], T]
 
 @dataclass(frozen=True)
 class _End:
-    """Hold what a work has returned, which no event is."""
+    """Hold the return value of a piece of work, to tell it from events."""
 
     value: Any
 
@@ -165,7 +165,7 @@ class SessionRunner:
         def ask(gave_up: threading.Event, post: Post) -> RunRecord:
             return self.answerer.ask(question, auth, RunCallbacks(gave_up, observers))
 
-        return await self._awaited(self.asks, auth, ask, question.conversation)
+        return await self._await_value(self.asks, auth, ask, question.conversation)
 
     async def stream(self, question: Question, auth: AuthContext) -> AsyncIterator[RunEvent]:
         """Yield what happens; closing the iterator cancels the run and frees its slot."""
@@ -189,7 +189,7 @@ class SessionRunner:
             with limited_time(TimeLimit(time.monotonic() + self._settings.budget.seconds)):
                 return work()
 
-        return await self._awaited(self.searches, auth, timed)
+        return await self._await_value(self.searches, auth, timed)
 
     async def stop(self) -> None:
         """Turn new work away, cancel what runs, and wait for the threads as long as allowed."""
@@ -200,7 +200,7 @@ class SessionRunner:
         await asyncio.to_thread(self.asks.join, seconds)
         await asyncio.to_thread(self.searches.join, seconds)
 
-    async def _awaited(
+    async def _await_value(
         self, pool: FairPool, auth: AuthContext, make: Make[T], conversation: str = ""
     ) -> T:
         async with aclosing(self._events(pool, auth, make, conversation)) as events:
@@ -212,7 +212,7 @@ class SessionRunner:
     async def _events(
         self, pool: FairPool, auth: AuthContext, make: Make[Any], conversation: str
     ) -> AsyncGenerator[object, None]:
-        """Yield what `make` posts from a thread of the pool, at the end, once, what it returns.
+        """Yield the events that `make` posts from a thread of the pool, and last its return value.
 
         The conversation is claimed until then. `make` hears that nobody reads any more.
         """

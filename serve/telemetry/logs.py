@@ -18,7 +18,7 @@ SECRET = re.compile(r"carrel_[0-9a-f]{12}_[0-9a-f]+|Bearer +\S+|eyJ[\w-]+\.[\w-]
 
 
 class JsonLines(logging.Formatter):
-    """Format a record as one line; whatever looks like a key is struck out."""
+    """Format a record as one line of JSON; text that looks like a key is redacted."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -67,6 +67,6 @@ def log_to_stderr(settings: Settings) -> None:
 
 
 def use_level(settings: Settings) -> None:
-    """Log what the settings say is worth it."""
+    """Set the log level of the settings."""
     for name in LOGGERS:
         logging.getLogger(name).setLevel(settings.serve.log_level.upper())

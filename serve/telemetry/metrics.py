@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 from core.cache import Caches
 from serve.runs.pool import FairPool
 from serve.runs.runner import SessionRunner
-from serve.telemetry.run_figures import Recent, RunFigures, timed
+from serve.telemetry.run_figures import Recent, RunFigures, describe_times
 
 
 class CacheFigures(Collector):
@@ -130,10 +130,10 @@ class Metrics:
         return generate_latest(self._registry)
 
     def figures(self) -> dict[str, Any]:
-        """Return what an admin looks at, as JSON; times are of the latest requests and runs."""
+        """Return the figures for an admin, as JSON; times are of the latest requests and runs."""
         with self._lock:
             requests = {
-                route: {**timed(recent), "errors": self._mistakes[route]}
+                route: {**describe_times(recent), "errors": self._mistakes[route]}
                 for route, recent in sorted(self._routes.items())
             }
             lag = self._lags.percentiles((50, 99))

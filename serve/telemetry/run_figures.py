@@ -89,15 +89,15 @@ class RunFigures:
                     self._tool.labels(tool).observe(step.ms / 1000)
                     self._latest(self._tools, tool).add(step.ms)
 
-    def _latest(self, held: dict[str, Recent], name: str) -> Recent:
-        return held.setdefault(name, Recent(self._samples))
+    def _latest(self, recent: dict[str, Recent], name: str) -> Recent:
+        return recent.setdefault(name, Recent(self._samples))
 
     def figures(self) -> dict[str, Any]:
         """Return "nodes", "tools", "answers" and "distances" as JSON."""
         with self._lock:
             return {
-                "nodes": {name: timed(one) for name, one in sorted(self._nodes.items())},
-                "tools": {name: timed(one) for name, one in sorted(self._tools.items())},
+                "nodes": {name: describe_times(one) for name, one in sorted(self._nodes.items())},
+                "tools": {name: describe_times(one) for name, one in sorted(self._tools.items())},
                 "answers": dict(sorted(self._reasons.items())),
                 "distances": {
                     "more" if edge == float("inf") else f"{edge:g}": self._distances[edge]
@@ -106,7 +106,7 @@ class RunFigures:
             }
 
 
-def timed(recent: Recent) -> dict[str, Any]:
+def describe_times(recent: Recent) -> dict[str, Any]:
     """Return how many there were, and the milliseconds of the latest."""
     found = recent.percentiles((50, 95))
     return {"count": recent.count, "p50_ms": found[50], "p95_ms": found[95]}

@@ -55,7 +55,7 @@ class Tracing:
         self._provider = provider
         self.tracer = provider.get_tracer("carrel")
 
-    def wrapped(self, app: ASGIApp) -> ASGIApp:
+    def wrap(self, app: ASGIApp) -> ASGIApp:
         """Return the application with a span for each request."""
         return _Traced(app, self.tracer)
 
@@ -64,7 +64,7 @@ class Tracing:
         return _RunSpan(self.tracer)
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send the remaining spans."""
         self._provider.shutdown()
 
 
@@ -113,7 +113,7 @@ class _Traced:
                         "carrel.request_id": scope.get("carrel.id", ""),
                     }
                 )
-                _failed(span, failed=status >= 500 or not status)
+                _set_status(span, failed=status >= 500 or not status)
 
 
 class _RunSpan(RunObserver):
@@ -139,7 +139,7 @@ class _RunSpan(RunObserver):
         node = self._tracer.start_span(step.node, self._below, attributes=facts, start_time=start)
         below = set_span_in_context(node)
         if step.tool:
-            self._made(f"tool {step.tool}", below, start, end, evidence=len(step.evidence))
+            self._make_span(f"tool {step.tool}", below, start, end, evidence=len(step.evidence))
         for call in step.calls:
             finish = min(end, start + int(call.ms * MS))
             counts = {
@@ -149,7 +149,7 @@ class _RunSpan(RunObserver):
                 "first_ms": call.first_ms,
                 "outcome": call.outcome,
             }
-            self._made(f"model {call.verb}", below, start, finish, **counts)
+            self._make_span(f"model {call.verb}", below, start, finish, **counts)
             start = finish
         node.end(end)
 
@@ -166,16 +166,16 @@ class _RunSpan(RunObserver):
                     **{f"carrel.{name}": usage[name] for name in names if name in usage},
                 }
             )
-        _failed(self._span, failed=run is None)
+        _set_status(self._span, failed=run is None)
         self._span.end()
 
-    def _made(self, name: str, below: Context, start: int, end: int, **counts: Any) -> None:  # noqa: ANN401
+    def _make_span(self, name: str, below: Context, start: int, end: int, **counts: Any) -> None:  # noqa: ANN401
         facts = {f"carrel.{key}": value for key, value in counts.items()}
         span = self._tracer.start_span(name, below, attributes=facts, start_time=start)
         span.end(end)
 
 
-def _failed(span: Span, *, failed: bool) -> None:
+def _set_status(span: Span, *, failed: bool) -> None:
     from opentelemetry.trace import StatusCode
 
     if failed:

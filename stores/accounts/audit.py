@@ -38,7 +38,7 @@ ASIDE = "audit.aside"
 
 
 class Aside:
-    """Keep rows as lines of JSON; what was changed in the file is not given back."""
+    """Keep rows as lines of JSON in a file; rows changed there are not returned."""
 
     def __init__(self, folder: Path, key: bytes) -> None:
         """Open nothing yet."""
@@ -63,7 +63,7 @@ class Aside:
             self._head = Head(rows[-1]["seq"], rows[-1]["hash"])
 
     def read(self) -> tuple[list[dict[str, Any]], Verdict]:
-        """Return the rows up to the first that is not what was written, and what is wrong."""
+        """Return the rows up to the first that was changed, and the problem there."""
         try:
             lines = self._path.read_bytes().splitlines()
         except FileNotFoundError:
@@ -194,7 +194,7 @@ class AuditLog:
     def verify(self, *expected: Head) -> Verdict:
         """Check the whole chain; `expected` are heads that were noted earlier."""
         noted = read_head(self._folder)  # before the rows: those are added to meanwhile
-        seen = self._seen(self._database.read())
+        seen = self._read_seen(self._database.read())
         known = expected if noted is None else (*expected, noted)
         check = ChainCheck(self._key, known)
         try:
@@ -237,7 +237,7 @@ class AuditLog:
         return [dict(row) | {"facts": json.loads(row["facts"])} for row in rows]
 
     def document(self, name: str) -> dict[str, str]:
-        """Return what a row's facts hold of a document, or a file, of this name."""
+        """Return the facts recorded of a document, or a file, of this name."""
         return {HASH: self.pseudonym(name)}
 
     def pseudonym(self, text: str) -> str:
@@ -247,20 +247,20 @@ class AuditLog:
     def _intact(self, connection: sqlite3.Connection, kept: Sequence[AuditEntry] = ()) -> Head:
         """Return the last row, after one that says so when rows this process knew are gone."""
         last, known = self._last(connection), self._head
-        seen = self._seen(connection)
+        seen = self._read_seen(connection)
         gone = seen > last.seq
         if known.seq:
             query = "SELECT hash FROM audit WHERE seq = ?"
             row = connection.execute(query, (known.seq,)).fetchone()
             pruned = row is None and last.seq > known.seq  # by another process
             gone |= not pruned and (row is None or row["hash"] != known.hash)
-        if gone and not self._accepted(connection, kept):
+        if gone and not self._is_accepted(connection, kept):
             log.error("rows of the audit log are gone; the last one known was %s", known)
             facts = {"known": max(known.seq, seen), "hash": known.hash, "found": last.seq}
             return self._insert(connection, last, AuditEntry(TAMPERED, None, facts, self._now()))
         return last
 
-    def _accepted(self, connection: sqlite3.Connection, kept: Sequence[AuditEntry]) -> bool:
+    def _is_accepted(self, connection: sqlite3.Connection, kept: Sequence[AuditEntry]) -> bool:
         """Tell whether the operator knows that the rows up to the last known one are missing."""
         query = "SELECT facts FROM audit WHERE kind = ?"
         found = [json.loads(row["facts"]) for row in connection.execute(query, (ACCEPTED,))]
@@ -300,7 +300,7 @@ class AuditLog:
         row = connection.execute(query).fetchone()
         return Head(row["seq"], row["hash"]) if row else Head()
 
-    def _seen(self, connection: sqlite3.Connection) -> int:
+    def _read_seen(self, connection: sqlite3.Connection) -> int:
         query = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?"
         row = connection.execute(query, (SEEN,)).fetchone()
         return int(row[0]) if row else 0

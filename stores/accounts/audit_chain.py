@@ -70,7 +70,7 @@ class ChainCheck:
     _confirmed: bool = False
 
     def walk(self, rows: Iterable[Mapping[str, Any]]) -> Verdict:
-        """Return what was found; `expected` are rows known from elsewhere to be in the chain."""
+        """Return the verdict on the chain; `expected` are rows known from elsewhere to be in it."""
         awaited = {head for head in self.expected if head.seq}
         for row in rows:
             if problem := self._problem(row):
@@ -81,9 +81,9 @@ class ChainCheck:
             if any(one.seq == self.head.seq and one != self.head for one in awaited):
                 problem = "this is not the row that was once the last: rows were replaced"
                 return Verdict(self.rows, self.head, problem, self.head.seq)
-        return self._ended(max((one.seq for one in awaited), default=0))
+        return self._end(max((one.seq for one in awaited), default=0))
 
-    def _ended(self, awaited: int) -> Verdict:
+    def _end(self, awaited: int) -> Verdict:
         problem, seq = "", None
         if awaited > self.head.seq:
             problem, seq = f"rows up to {awaited} were written and are gone", self.head.seq + 1

@@ -34,7 +34,7 @@ _USED = f"""SELECT {
     )
 } OR EXISTS (SELECT 1 FROM document_acl a JOIN documents d ON d.id = a.document
               WHERE a.principal = 'user:' || :user AND d.tenant = :tenant)"""
-NOBODY = "0" * 64  # what a key without a row is compared with, so that it takes as long
+NO_DIGEST = "0" * 64  # what a key without a row is compared with, so that it takes as long
 
 OPERATOR = (
     "leave the name out or give another; the operator can make it with `carrel keys create --user`"
@@ -45,7 +45,7 @@ Now = Callable[[], datetime.datetime]
 
 
 def utc_now() -> datetime.datetime:
-    """Return the time of now."""
+    """Return the present time in UTC."""
     return datetime.datetime.now(datetime.UTC)
 
 
@@ -83,9 +83,9 @@ class Key:
         }
 
     def facts(self) -> dict[str, object]:
-        """Return what the audit log says of a key that is made or revoked."""
-        told = {name: value for name, value in self.describe().items() if name in FACTS}
-        return {"key": self.id, **told, "expires_at": self.expires_at}
+        """Return the facts that the audit log records of a key that is made or revoked."""
+        facts = {name: value for name, value in self.describe().items() if name in FACTS}
+        return {"key": self.id, **facts, "expires_at": self.expires_at}
 
 
 class Keys(CataloguePart):
@@ -155,7 +155,7 @@ class Keys(CataloguePart):
         """Return the key of this text, None when it is unknown, expired or revoked."""
         match = KEY.fullmatch(text)
         row = self._row(match[1]) if match is not None else None
-        good = hmac.compare_digest(_digest(text), row["digest"] if row is not None else NOBODY)
+        good = hmac.compare_digest(_digest(text), row["digest"] if row is not None else NO_DIGEST)
         return self._good(row) if good else None
 
     def good(self, key_id: str) -> Key | None:
@@ -210,7 +210,7 @@ def _digest(text: str) -> str:
 
 
 def _scope(auth: AuthContext) -> str | None:
-    """Return to what a key is confined as it is kept, None for nothing."""
+    """Return a key's confinement as it is stored, None for none."""
     if auth.allowed_sources is None and auth.version_policy == ANY:
         return None
     scope = {"allowed_sources": auth.allowed_sources, "version_policy": auth.version_policy}

@@ -46,7 +46,7 @@ class Conversation:
     turns: int
 
     def describe(self) -> dict[str, Any]:
-        """Return what its owner may know of it."""
+        """Return the fields that its owner may see."""
         names = ("title", "collection", "created_at", "updated_at", "turns")
         return {"conversation_id": self.id, **{name: getattr(self, name) for name in names}}
 
@@ -101,7 +101,7 @@ class Conversations(CataloguePart):
                     hint="restore a backup, or begin another",
                 )
             raise AbsentError("there is no such conversation of yours", value=name)
-        return self._shown(auth, _conversation(row))
+        return self._hide_closed(auth, _conversation(row))
 
     def newest_conversations(
         self, auth: AuthContext, limit: int, before: str = ""
@@ -119,9 +119,9 @@ class Conversations(CataloguePart):
             f"SELECT {COLUMNS} {condition} ORDER BY v.updated_at DESC, v.id DESC LIMIT :limit",
             given,
         )
-        return [self._shown(auth, _conversation(row)) for row in rows]
+        return [self._hide_closed(auth, _conversation(row)) for row in rows]
 
-    def _shown(self, auth: AuthContext, conversation: Conversation) -> Conversation:
+    def _hide_closed(self, auth: AuthContext, conversation: Conversation) -> Conversation:
         waiting = conversation.waiting
         if waiting is None or not self.is_closed(auth, conversation):
             return conversation
@@ -142,7 +142,7 @@ class Conversations(CataloguePart):
                    ON r.run_id = t.run_id AND r.tenant = :tenant AND r.user = :user
                        AND r.sum IS {RUN}
                WHERE t.conversation = :id AND t.sum IS {TURN} ORDER BY t.id""",
-            _owned(conversation),
+            _owner_fields(conversation),
         )
         if len(rows) < conversation.turns:
             self._database.condition.report(*DAMAGED)
@@ -169,7 +169,7 @@ class Conversations(CataloguePart):
         return turns
 
     def _hide(self, turn: dict[str, Any], closed: Closed) -> None:
-        """Take out of a turn what is closed; a reply may be a title that was offered."""
+        """Remove closed text from a turn; a reply may be a title that was offered."""
         result = self._value("SELECT result FROM runs WHERE run_id = ?", (turn["run_id"],))
         turn["answer"] = closed.answer(json.loads(result))
         if turn["clarification"] is not None:
@@ -202,7 +202,7 @@ class Conversations(CataloguePart):
         asks = turn.clarification.model_dump() if turn.clarification else None
         shown = "" if asks is None else json.dumps(asks, ensure_ascii=False)
         open_run = {"run_id": turn.run_id, "question": turn.question, "clarification": asks}
-        held = json.dumps(open_run, ensure_ascii=False) if waiting else ""
+        open_text = json.dumps(open_run, ensure_ascii=False) if waiting else ""
         now = _now()
         with self._database.write() as connection:
             connection.execute(
@@ -215,14 +215,14 @@ class Conversations(CataloguePart):
             connection.execute(
                 """UPDATE conversations SET updated_at = ?, checkpoint_id = ?, waiting = ?,
                        title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ?""",
-                (now, checkpoint_id, held, title, conversation.id),
+                (now, checkpoint_id, open_text, title, conversation.id),
             )
             which = "(t.conversation, t.run_id) = (?, ?)"
             sign(connection, "conversation_turns", which, conversation.id, turn.run_id)
             sign(connection, "conversations", "v.id = ?", conversation.id)
 
     def count_runs(self, conversation: Conversation) -> int:
-        return int(self._value(f"SELECT count(*) {OF_TURNS}", _owned(conversation)))
+        return int(self._value(f"SELECT count(*) {OF_TURNS}", _owner_fields(conversation)))
 
     def delete_conversation(self, conversation: Conversation) -> None:
         """Delete a conversation with its turns and their runs; nothing of them stays in the file.
@@ -230,12 +230,12 @@ class Conversations(CataloguePart):
         What readers thought of the runs stays, without question and answer.
         """
         with self._database.write() as connection:
-            connection.execute(f"DELETE {OF_TURNS}", _owned(conversation))
+            connection.execute(f"DELETE {OF_TURNS}", _owner_fields(conversation))
             connection.execute("DELETE FROM conversations WHERE id = ?", (conversation.id,))
         self._database.checkpoint()
 
 
-def _owned(conversation: Conversation) -> dict[str, str]:
+def _owner_fields(conversation: Conversation) -> dict[str, str]:
     return {"tenant": conversation.tenant, "user": conversation.user, "id": conversation.id}
 
 

@@ -84,7 +84,7 @@ def access_of(
     `documents` are [key, principals or None for all, version], None for one that was erased; `of`
     has the place of a passage's; `before` are those of the turns before it.
     """
-    access = _named(result, trail)
+    access = _named_access(result, trail)
     numbers = collection_ids(connection, tenant, collection)
     given = {"names": _json(access["of"]), "collections": json.dumps(numbers)}
     columns = """d.key, d.is_open, d.version, (SELECT json_group_array(a.principal)
@@ -124,9 +124,9 @@ def forget_documents(access: dict[str, Any], keys: Collection[str]) -> bool:
 def closed_runs(
     connection: sqlite3.Connection, auth: AuthContext, runs: Iterable[Kept]
 ) -> dict[str, Closed]:
-    """Return what is closed to a caller of sound runs of their tenant, for runs where any is."""
+    """Return, of undamaged runs of the caller's tenant, the parts closed to them, where any is."""
     known = list(runs)
-    opened = _opened(connection, auth, known)
+    opened = _find_open(connection, auth, known)
     found: dict[str, Closed] = {}
     for run_id, collection, access in known:
         documents, now = access["documents"], opened[collection]
@@ -142,7 +142,7 @@ def closed_runs(
 
 
 def last_turn(connection: sqlite3.Connection, talk: str) -> list[Kept]:
-    """Return the last sound run of a conversation, which speaks for those before it too."""
+    """Return the last undamaged run of a conversation, which stands for those before it too."""
     query = "SELECT run_id FROM conversation_turns WHERE conversation = ? ORDER BY id DESC"
     for (run_id,) in connection.execute(query, (talk,)).fetchall() if talk else ():
         one = f"SELECT r.run_id, {KEPT} FROM runs r WHERE r.run_id = ? AND r.sum IS {RUN}"
@@ -151,7 +151,7 @@ def last_turn(connection: sqlite3.Connection, talk: str) -> list[Kept]:
     return []
 
 
-def _named(result: dict[str, Any], trail: list[dict[str, Any]]) -> dict[str, Any]:
+def _named_access(result: dict[str, Any], trail: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the access of a run whose passages are named and whose documents are not known."""
     items = [
         *result.get("evidence", []),
@@ -178,7 +178,7 @@ def _names_of(item: dict[str, Any]) -> list[str]:
     return [name, f"{BOOK}{name}"] if (item.get("metadata") or {}).get("book") else [name]
 
 
-def _opened(
+def _find_open(
     connection: sqlite3.Connection, auth: AuthContext, runs: Iterable[Kept]
 ) -> dict[str, set[str]]:
     """Return by collection the keys, and the names whose key is not known, that are open now."""

@@ -84,7 +84,7 @@ class JobRows(CataloguePart):
 
         One that was erased meanwhile does not come back.
         """
-        values = [_stored(getattr(row, name)) for name in COLUMNS]
+        values = [_to_column(getattr(row, name)) for name in COLUMNS]
         marks = ", ".join("?" * len(COLUMNS))
         changed = ", ".join(f"{name} = excluded.{name}" for name in CHANGING)
         with self._database.write() as connection:
@@ -134,7 +134,7 @@ class JobRows(CataloguePart):
         )
 
 
-def _stored(value: object) -> Any:  # noqa: ANN401 - whatever SQLite takes
+def _to_column(value: object) -> Any:  # noqa: ANN401 - whatever SQLite takes
     if isinstance(value, frozenset):
         value = sorted(value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value

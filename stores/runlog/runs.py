@@ -42,7 +42,7 @@ class Runs(CataloguePart):
         result, trail = deepcopy(run.result), [step.model_dump() for step in run.trail]
         with self._database.write() as connection:
             staying = living_passages(connection, result)
-            gone = _deleted(connection, run, auth, staying)
+            gone = _find_deleted(connection, run, auth, staying)
             reader = auth or AuthContext(tenant=run.tenant, user=run.user)
             numbers = collection_ids(connection, run.tenant, run.collection) if gone else []
             elsewhere = phrase_occurs_elsewhere(
@@ -98,15 +98,15 @@ class Runs(CataloguePart):
         if not all(row["sound"] for row in found):
             self._database.condition.report(*DAMAGED)
         kept = [self._one(_RUN, (row["rowid"],)) for row in found if row["sound"]]
-        return [_run(row, _ended(row), []) for row in kept]
+        return [_run(row, _read_ending(row), []) for row in kept]
 
 
-def _ended(row: sqlite3.Row) -> dict[str, Any]:
+def _read_ending(row: sqlite3.Row) -> dict[str, Any]:
     result = json.loads(row["result"])
     return {name: result[name] for name in ("refused", "stop_reason") if name in result}
 
 
-def _deleted(
+def _find_deleted(
     connection: sqlite3.Connection, run: RunRecord, auth: AuthContext | None, staying: set[str]
 ) -> set[str]:
     """Return the documents of a run's evidence that its collections no longer have.
@@ -117,11 +117,11 @@ def _deleted(
     documents = [item for item in items if item.get("kind") != ROW]  # a count of them is none
     named = {item["document_id"] for item in documents if item["evidence_id"] not in staying}
     for number in collection_ids(connection, run.tenant, run.collection):
-        named -= _shown(connection, number, auth, named) if named else set()
+        named -= _find_shown(connection, number, auth, named) if named else set()
     return named
 
 
-def _shown(
+def _find_shown(
     connection: sqlite3.Connection, collection_id: int, auth: AuthContext | None, named: set[str]
 ) -> set[str]:
     """Return those of these ids under which a collection shows a document."""

@@ -22,7 +22,7 @@ from core.faults import fault
 from core.settings import Settings
 from stores.segments import files
 from stores.segments.files import FileSink, SegmentError, SegmentManifest
-from stores.segments.postings import Formula, Recipe, encoded
+from stores.segments.postings import Formula, Recipe, encode_terms
 from stores.segments.rows import Rows, count_rows, dead_rows, has_vectors, snapshot, state
 from stores.segments.types import Integers, Progress, Stored
 from stores.sqlite.catalogue import Collection
@@ -80,13 +80,13 @@ class Builder:
             shutil.rmtree(self._folder / str(collection_id), ignore_errors=True)
 
     def problems(self, collection: Collection) -> list[str]:
-        """Return what is wrong with a collection's segment, each with what to do."""
+        """Return the faults of a collection's segment, each with what to do."""
         with snapshot(self._database) as connection:
             _, name = state(connection, collection.id)
             if name is None:
                 return []
             try:
-                self._checked(connection, collection.id, name, sums=True)
+                self._check_segment(connection, collection.id, name, sums=True)
             except SegmentError as error:
                 what = f"the search segment of '{collection.name}': {error}"
                 return [f"{what}; run `carrel reindex`"]
@@ -101,7 +101,7 @@ class Builder:
         if name is None:
             return True
         try:
-            manifest, ids = self._checked(connection, collection_id, name)
+            manifest, ids = self._check_segment(connection, collection_id, name)
         except SegmentError:
             return True
         if manifest.model != self._recipe.model:
@@ -112,7 +112,7 @@ class Builder:
         least = max(settings.segments.rebuild_min_rows, REBUILD_SHARE * len(ids))
         return changed > least
 
-    def _checked(
+    def _check_segment(
         self, connection: sqlite3.Connection, collection_id: int, name: str, *, sums: bool = False
     ) -> tuple[SegmentManifest, Integers]:
         """Return the manifest and row ids of a segment that fits the truth, or raise."""
@@ -120,7 +120,7 @@ class Builder:
         manifest = files.read_manifest(folder)
         if manifest.settings != self._recipe.settings():
             raise SegmentError("the BM25 settings have changed")
-        if sums and (damaged := files.damaged_files(folder, manifest)):
+        if sums and (damaged := files.find_damaged_files(folder, manifest)):
             raise SegmentError(f"damaged: {', '.join(damaged)}")
         part = files.open_part(folder, manifest, stored=self._stored)
         live = len(part.ids) - int(np.isin(part.ids, dead_rows(connection, collection_id)).sum())
@@ -180,7 +180,7 @@ class Builder:
 
     def _finish(self, rows: Rows, folder: Path, sinks: dict[str, FileSink], version: int) -> None:
         recipe, counts = self._recipe, rows.counts
-        terms = encoded(counts.vocabulary)
+        terms = encode_terms(counts.vocabulary)
         ranked = sorted(range(len(terms)), key=terms.__getitem__)
         order = [0] * len(terms)
         for place, number in enumerate(ranked):
@@ -261,7 +261,7 @@ class Background:
             self._changed.wait_for(lambda: self._closing or not (self._waiting or self._busy))
 
     def close(self) -> None:
-        """Cancel what is being built and end the thread."""
+        """Cancel the running build and end the thread."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()

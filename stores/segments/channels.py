@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 def best_words(view: CollectionView, scores: Floats, visible: Selection, pool: int) -> Integers:
     """Return the `pool` visible rows with the highest scores above 0, ascending by number."""
-    ranked = visible.ranked(scores, 0.0)
+    ranked = visible.rank_scores(scores, 0.0)
     least = _least(ranked, pool)
     places = np.flatnonzero(ranked >= least) if least > 0 else np.flatnonzero(ranked > 0)
     rows = visible.original(places)
-    return _cut(view, rows, scores[rows], pool)
+    return _cut_pool(view, rows, scores[rows], pool)
 
 
 def best_vectors(
@@ -42,17 +42,17 @@ def best_vectors(
     if embedded.rows is not None:
         ranked = cosines
     else:
-        ranked = embedded.ranked(cosines, -np.inf)
+        ranked = embedded.rank_scores(cosines, -np.inf)
     least = _least(ranked, pool)
     if not np.isfinite(least):  # fewer are visible than are wanted
         return embedded.numbers()
     rows = embedded.original(np.flatnonzero(ranked >= least - ROUNDING))
-    return _cut(view, rows, view.exact(rows, vector), pool)
+    return _cut_pool(view, rows, view.exact(rows, vector), pool)
 
 
 def nearest(view: CollectionView, rows: Integers, vector: Floats, pool: int) -> Integers:
     """Return the `pool` of these rows that are nearest to `vector`, ascending by number."""
-    return _cut(view, rows, view.exact(rows, vector), pool)
+    return _cut_pool(view, rows, view.exact(rows, vector), pool)
 
 
 def _least(ranked: Floats, pool: int) -> float:
@@ -62,7 +62,7 @@ def _least(ranked: Floats, pool: int) -> float:
     return float(np.partition(ranked, len(ranked) - pool)[len(ranked) - pool])
 
 
-def _cut(view: CollectionView, rows: Integers, scores: Floats, pool: int) -> Integers:
+def _cut_pool(view: CollectionView, rows: Integers, scores: Floats, pool: int) -> Integers:
     if len(rows) > pool:
         rows = rows[np.argsort(-scores, kind="stable")[:pool]]
         rows.sort()
@@ -107,7 +107,7 @@ class Channels:
         wordy = best_words(view, scores, mask.visible, pool) if pool > 0 else _none()
         near = _Near(_none())
         if vector is not None:
-            vector = view.checked(vector)
+            vector = view.check_vector(vector)
             near = self._nearest(view, connection, mask.embedded, vector, pool, kinds)
         rows = np.union1d(wordy, near.rows)
         words = scores[rows]
@@ -156,7 +156,7 @@ class Channels:
             return _Near(_none())
         if self._tracked is not None:
             rows, note = self._tracked.nearest(view, connection, embedded, vector, pool, kinds)
-            return _Near(rows, *spread(_compared(view, embedded, vector)), note)
+            return _Near(rows, *spread(_compare_sample(view, embedded, vector)), note)
         few = embedded.rows is not None
         cosines = view.vectors(embedded.numbers()) @ vector if few else view.scan(vector)
         seen = cosines if few else embedded.values(cosines)
@@ -164,7 +164,7 @@ class Channels:
         return _Near(rows, *spread(seen))
 
 
-def _compared(view: CollectionView, embedded: Selection, vector: Floats) -> Floats:
+def _compare_sample(view: CollectionView, embedded: Selection, vector: Floats) -> Floats:
     """Return the cosines of a sample, but of rows whose vectors are damaged."""
     cosines = _sample(view, embedded) @ vector
     return cosines[np.isfinite(cosines)]

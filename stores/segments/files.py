@@ -2,7 +2,7 @@
 
 Arrays are memory-mapped, so that opening reads only what is checked. Sizes are checked at opening
 and so are the sums: of all arrays where they are small, else of those that say where things are.
-`damaged_files` checks every sum.
+`find_damaged_files` checks every sum.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class FileSink:
     def array(self) -> Any:  # noqa: ANN401 - an array of any type
         """End the file, make sure it is on disk, and return it mapped."""
         self.close(durable=True)
-        return mapped(self._path, self.entry())
+        return map_array(self._path, self.entry())
 
     def entry(self) -> ArrayEntry:
-        """Return what the manifest says of this array."""
+        """Return the manifest's entry of this array."""
         dtype, shape = self._row
         return ArrayEntry(dtype=dtype, shape=(self._rows, *shape), crc=self._crc)
 
@@ -76,7 +76,7 @@ class FileSink:
             self._file = None
 
 
-def mapped(path: Path, entry: ArrayEntry) -> Any:  # noqa: ANN401 - an array of any type
+def map_array(path: Path, entry: ArrayEntry) -> Any:  # noqa: ANN401 - an array of any type
     """Map an array read-only; raise SegmentError unless the file has exactly its size."""
     try:
         dtype = np.dtype(entry.dtype)
@@ -196,11 +196,13 @@ def open_part(
     entries = manifest.arrays
     try:
         names = [name for name in NAMES if stored is None or name != VECTORS]
-        arrays = {name: mapped(folder / name, entries[name]) for name in names}
+        arrays = {name: map_array(folder / name, entries[name]) for name in names}
     except KeyError as error:
         raise SegmentError(f"{MANIFEST} names no {error}") from None
     if sums and sum(array.nbytes for array in arrays.values()) <= MOST_SUMMED:
-        if damaged := damaged_files(folder, manifest):  # not through the map: it would stay there
+        if damaged := find_damaged_files(
+            folder, manifest
+        ):  # not through the map: it would stay there
             raise SegmentError(f"{damaged[0]} is damaged")
     for name in CHECKED:
         if zlib.crc32(arrays[name]) != entries[name].crc:
@@ -227,7 +229,7 @@ def open_part(
     )
 
 
-def damaged_files(folder: Path, manifest: SegmentManifest) -> list[str]:
+def find_damaged_files(folder: Path, manifest: SegmentManifest) -> list[str]:
     """Return the names of the files whose check sum is not that of the manifest."""
     damaged = []
     for name, entry in manifest.arrays.items():

@@ -43,7 +43,7 @@ class SortedTerms:
         return bytes(self._blob[start : self._ends[place]])
 
 
-def encoded(terms: Iterable[str]) -> list[bytes]:
+def encode_terms(terms: Iterable[str]) -> list[bytes]:
     """Return the terms as bytes, in the order they are given."""
     return [term.encode("utf-8", "surrogatepass") for term in terms]
 
@@ -133,7 +133,7 @@ class TermCounts:
 
         `order` renumbers the terms; the postings then have no vocabulary of their own.
         """
-        rows, terms, counts = self._joined()
+        rows, terms, counts = self._join_batches()
         lengths = np.concatenate(self._lengths) if self._lengths else np.zeros(0, np.float32)
         if order is not None:
             terms = np.asarray(order, dtype=np.int32)[terms]
@@ -151,7 +151,7 @@ class TermCounts:
         vocabulary = dict(self.vocabulary) if order is None else {}
         return Postings(vocabulary, starts, rows[sorter], scores[sorter], mean)
 
-    def _joined(self) -> tuple[Integers, Integers, Floats]:
+    def _join_batches(self) -> tuple[Integers, Integers, Floats]:
         if not self._batches:
             empty = np.zeros(0, dtype=np.int32)
             return empty, empty, np.zeros(0, dtype=np.float32)
@@ -208,7 +208,7 @@ class Recipe:
     columns: Columns
 
     def settings(self) -> dict[str, float]:
-        """Return what a manifest says of it."""
+        """Return its settings for a manifest."""
         return {"k1": self.k1, "b": self.b, **vars(self.columns)}
 
     @classmethod

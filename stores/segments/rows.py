@@ -177,8 +177,8 @@ class SentenceVectors:
 
     def rows(self, row: int) -> Floats:
         """Return the unit vectors of the sentences of one row, shape (m, dimension)."""
-        held = slice(int(self.ends[row - 1]) if row else 0, int(self.ends[row]))
-        units = self.values[held].astype(np.float32) / self.norms[held, None]
+        span = slice(int(self.ends[row - 1]) if row else 0, int(self.ends[row]))
+        units = self.values[span].astype(np.float32) / self.norms[span, None]
         return np.asarray(units)
 
 
@@ -261,7 +261,7 @@ class Rows:
         self._dimension: int | None = None
 
     def extend(self, connection: sqlite3.Connection) -> Iterator[int]:
-        """Read what is new, batch by batch, yielding the rows collected so far."""
+        """Read the new rows, batch by batch, yielding the rows collected so far."""
         batches = read_rows(
             connection, self.collection_id, self._model, self.last, words=self.words
         )
@@ -353,8 +353,8 @@ def vector_rows(blobs: Sequence[bytes | None], dimension: int) -> tuple[Floats, 
     size = 4 * dimension
     has = np.fromiter((b is not None and len(b) == size for b in blobs), np.bool_, len(blobs))
     vectors = np.full((len(blobs), dimension), np.nan, dtype=np.float32)
-    whole = b"".join(b for b, good in zip(blobs, has, strict=True) if b and good)
-    vectors[has] = np.frombuffer(whole, dtype="<f4").reshape(-1, dimension)
+    joined = b"".join(b for b, good in zip(blobs, has, strict=True) if b and good)
+    vectors[has] = np.frombuffer(joined, dtype="<f4").reshape(-1, dimension)
     return vectors, np.asarray(np.isfinite(vectors).all(axis=1))
 
 

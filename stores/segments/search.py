@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class _Facts(NamedTuple):
-    """Hold what a collection's documents have in common at one index version."""
+    """Hold the facts that a collection's documents share at one index version."""
 
     version: int
     languages: frozenset[str]
@@ -83,7 +83,7 @@ class SegmentSearch:
         kinds: Sequence[str] = (),
         term_weights: Sequence[float] | None = None,
     ) -> Candidates:
-        weights = weighted_terms(terms, term_weights)
+        weights = weigh_terms(terms, term_weights)
         while True:
             with self._view(collection_id) as (view, connection):
                 mask = view.masks.find(connection, auth, view, sources, kinds)
@@ -104,8 +104,8 @@ class SegmentSearch:
             with self._view(collection_id) as (view, connection):
                 ids = row_ids(connection, collection_id, chunk_ids)
                 rows, live = view.places(np.array([ids.get(key, -1) for key in chunk_ids]))
-                held = zip(chunk_ids, rows.tolist(), live.tolist(), strict=True)
-                found = {key: (view.sentence_rows(row), row) for key, row, alive in held if alive}
+                places = zip(chunk_ids, rows.tolist(), live.tolist(), strict=True)
+                found = {key: (view.sentence_rows(row), row) for key, row, alive in places if alive}
                 return {
                     key: rows if len(rows) else view.vectors(np.array([row]))
                     for key, (rows, row) in found.items()
@@ -225,7 +225,7 @@ class SegmentSearch:
             self._tracked.index.close()
 
     def _facts(self, collection_id: int) -> _Facts:
-        """Return what is known of the collection's documents, read once for an index version."""
+        """Return the facts of the collection's documents, read once for an index version."""
         with snapshot(self._database) as connection:
             version, _ = state(connection, collection_id)
             known = self._known.get(collection_id)
@@ -252,7 +252,7 @@ class SegmentSearch:
                 self._views.forget(collection_id, "its arrays are damaged")
 
 
-def weighted_terms(
+def weigh_terms(
     terms: Sequence[AbstractCollection[str]], weights: Sequence[float] | None
 ) -> dict[str, float]:
     """Return each term once, with the largest weight of the groups it is in."""

@@ -49,8 +49,8 @@ class Selection:
             return scores[self.rows]
         return scores if self.keep is None else scores[self.keep]
 
-    def ranked(self, scores: Floats, least: float) -> Floats:
-        """Return what is ranked: all scores, `least` where a row is not selected."""
+    def rank_scores(self, scores: Floats, least: float) -> Floats:
+        """Return the scores to rank: all of them, `least` where a row is not selected."""
         if self.rows is not None:
             return scores[self.rows]
         if self.keep is None:
@@ -221,7 +221,7 @@ class CollectionView:
 
     def chunk_ids(self, rows: Integers) -> Names:
         """Return the chunk ids of rows as UTF-8 bytes."""
-        found = self._taken(rows, lambda part, places: part.chunk_ids[places])
+        found = self._take(rows, lambda part, places: part.chunk_ids[places])
         return np.zeros(0, dtype="S1") if found is None else found
 
     def vectors(self, rows: Integers) -> Floats:
@@ -270,7 +270,7 @@ class CollectionView:
         def best(part: IndexedRows, places: Integers) -> Floats:
             return part.sentences.best(places, vector)
 
-        found = self._taken(rows, best)
+        found = self._take(rows, best)
         return np.zeros(0, dtype=np.float32) if found is None else found
 
     def sentence_rows(self, row: int) -> Floats:
@@ -306,7 +306,7 @@ class CollectionView:
                 total += part.postings.frequency(term, live)
         return total
 
-    def checked(self, vector: Any) -> Floats:  # noqa: ANN401 - anything array-like
+    def check_vector(self, vector: Any) -> Floats:  # noqa: ANN401 - anything array-like
         """Return the vector of a question as float32; raise ModelError when it does not fit."""
         checked = np.ascontiguousarray(vector, dtype=np.float32)
         expected = (self.dimension or checked.size,)
@@ -325,9 +325,7 @@ class CollectionView:
                 yield start, part
             start += len(part.ids)
 
-    def _taken(
-        self, rows: Integers, take: Callable[[IndexedRows, Integers], Array]
-    ) -> Array | None:
+    def _take(self, rows: Integers, take: Callable[[IndexedRows, Integers], Array]) -> Array | None:
         """Take something from each part for ascending rows, and join it."""
         found = []
         for start, part in self._starts():

@@ -53,9 +53,9 @@ def late_vectors(
     if not found:
         return empty
     dimension = max(part.vectors.shape[1] for part in parts) or len(found[0][1]) // 4
-    vectors, whole = vector_rows([blob for _, blob in found], dimension)
+    vectors, usable = vector_rows([blob for _, blob in found], dimension)
     late = np.array([row for row, _ in found], dtype=np.int64)
-    return Late(np.searchsorted(ids, late[whole]), vectors[whole])
+    return Late(np.searchsorted(ids, late[usable]), vectors[usable])
 
 
 def without_vectors(part: IndexedRows) -> IndexedRows:
@@ -83,13 +83,13 @@ FALLBACK = (
 
 
 def segment_fallback(collection_id: int) -> tuple[str, str]:
-    """Return under which name a condition knows of an unused segment, and what it says."""
+    """Return the name and the message of the condition that reports an unused segment."""
     return f"segment {collection_id}: ", FALLBACK
 
 
 @dataclass
 class _Known:
-    """Hold what is kept from one view of a collection to the next."""
+    """Hold the data kept from one view of a collection to the next."""
 
     segment: str | None = None
     base: IndexedRows | None = None
@@ -124,7 +124,7 @@ class Views:
 
     @contextmanager
     def current(self, collection_id: int) -> Iterator[tuple[CollectionView, sqlite3.Connection]]:
-        """Give the view of now and the connection in whose snapshot it was made."""
+        """Yield the present view and the connection in whose snapshot it was made."""
         with snapshot(self._database) as connection:
             with self._lock:
                 version, segment = state(connection, collection_id)
@@ -162,15 +162,15 @@ class Views:
             self._database.condition.clear(segment_fallback(collection_id)[0])
             if segment is not None:
                 self._open(collection_id, known, segment)
-        view = self._extended(connection, collection_id, known, version)
+        view = self._extend(connection, collection_id, known, version)
         if view is None and known.base is not None:
             known.base, known.newer = None, None
             known.note = "the segment does not match the catalogue"
             self._database.condition.report(*segment_fallback(collection_id))
-            view = self._extended(connection, collection_id, known, version)
+            view = self._extend(connection, collection_id, known, version)
         if view is None:  # rows died without a note of it
             known.newer = None
-            view = self._extended(connection, collection_id, known, version)
+            view = self._extend(connection, collection_id, known, version)
         assert view is not None  # rows that were just read are all there
         return view
 
@@ -191,10 +191,10 @@ class Views:
         if manifest.model != self._recipe.model:
             known.base = without_vectors(known.base)
 
-    def _extended(
+    def _extend(
         self, connection: sqlite3.Connection, collection_id: int, known: _Known, version: int
     ) -> CollectionView | None:
-        """Return the view of now, None when what is known cannot be all there is."""
+        """Return the view extended to the present, None when known rows may be missing from it."""
         base, words = self._usable(connection, collection_id, known)
         parts = self._parts(connection, collection_id, known, base, words)
         alive = live_rows(connection, collection_id, parts)
@@ -239,7 +239,7 @@ class Views:
         base: IndexedRows | None,
         words: bool,
     ) -> tuple[IndexedRows, ...]:
-        """Return the segment and what is newer than it, reading only what was not known."""
+        """Return the segment and the rows newer than it, reading only unknown ones."""
         recipe = self._recipe
         above = base.high if base is not None else 0
         newer = known.newer

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.types import Citation, Claim, Evidence
 from reasoning.verification import unsupported_reason
-from serve.protocols.openai_sources import marks_of, sources_of, unloaded
+from serve.protocols.openai_sources import disarm_markdown, marks_of, sources_of
 
 TEXT = (
     "The travel budget of the Lyon office is 4200 euros. The guide to it is at"
@@ -76,7 +76,7 @@ def test_each_sentence_of_a_claim_is_in_the_quote() -> None:
 
 @given(st.lists(st.sampled_from(PIECES), max_size=20).map("".join))
 def test_no_image_and_no_tag_is_left_for_a_client_that_draws_markdown(text: str) -> None:
-    shown = unloaded(text)
+    shown = disarm_markdown(text)
     assert "![" not in shown
     for tag in re.finditer(r"(\\*)<[A-Za-z!?/]", shown):
         assert len(tag[1]) % 2 == 1
@@ -87,6 +87,6 @@ def test_marks_are_found_in_what_is_shown() -> None:
     said = "A map ![a](x.png) of <b>Lyon</b>."
     cited = {"chunk_id": "c", "source": "d", "quote": "q"}
     result = {"evidence": [], "claims": [{"text": said, "citations": [cited]}]}
-    shown = unloaded(f"{said} [1]")
+    shown = disarm_markdown(f"{said} [1]")
     (mark,) = marks_of(shown, result, sources_of(result))
     assert shown[mark.start : mark.end] == "[1]"

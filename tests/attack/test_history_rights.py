@@ -318,14 +318,14 @@ def test_a_damaged_and_an_erased_document_are_gone_from_history(world: World) ->
     database = parts(world.session.store).database
     finished = AnswerCache(world.session)
     question = Question(text=SUM, collection="work")
-    finished.ended(finished.asked(question, LEA), run)
-    assert finished.known(finished.asked(question, LEA), LEA) is not None
+    finished.remember(finished.key_of(question, LEA), run)
+    assert finished.find(finished.key_of(question, LEA), LEA) is not None
     with database.write() as connection:
         connection.execute(
             "INSERT INTO quarantine SELECT id, 'damage' FROM documents WHERE document_id = 'case'"
         )
     assert SECRET not in world.load(run).model_dump_json() + str(world.turns(talk))
-    assert finished.known(finished.asked(question, LEA), LEA) is None
+    assert finished.find(finished.key_of(question, LEA), LEA) is None
     with database.write() as connection:
         connection.execute("DELETE FROM quarantine")
     assert world.load(run) == run

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis_servers import MISSING, REDIS, RunningRedis
 
-from core.cache_stores import Held, MemoryStore, RedisStore, open_redis, random_secret
+from core.cache_stores import CachedValue, MemoryStore, RedisStore, open_redis, random_secret
 from core.settings import load_settings
 
 CacheStore = MemoryStore | RedisStore
@@ -65,7 +65,7 @@ def test_a_value_is_found_by_its_key_alone_until_its_time(cache_store: CacheStor
     assert cache_store.get(["a", "b"]) == [None, None]
     cache_store.put({"a": b"1", "b": b"2"}, until)
     assert cache_store.get(["b", "c", "a", "b"]) == [
-        Held(b"2", until), None, Held(b"1", until), Held(b"2", until)
+        CachedValue(b"2", until), None, CachedValue(b"1", until), CachedValue(b"2", until)
     ]  # fmt: skip
 
 

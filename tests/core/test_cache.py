@@ -19,7 +19,7 @@ from core.cache import Cache, local_cache
 from core.cache_stores import (
     KEY_FILE,
     OVERHEAD,
-    Held,
+    CachedValue,
     MemoryStore,
     Secret,
     random_secret,
@@ -84,16 +84,16 @@ def test_a_key_tells_nothing_of_what_it_is_of() -> None:
 
 @given(st.binary(max_size=40), st.integers(0, 200), st.integers(0, 255))
 def test_what_was_changed_in_any_byte_is_not_opened(value: bytes, place: int, to: int) -> None:
-    held = Held(value, 1234.5)
-    sealed = SECRET.sealed("k", held)
-    assert SECRET.opened("k", sealed) == held
-    assert SECRET.opened("other", sealed) is None
-    assert Secret(b"t" * 32).opened("k", sealed) is None
+    held = CachedValue(value, 1234.5)
+    sealed = SECRET.seal("k", held)
+    assert SECRET.unseal("k", sealed) == held
+    assert SECRET.unseal("other", sealed) is None
+    assert Secret(b"t" * 32).unseal("k", sealed) is None
     changed = bytearray(sealed)
     changed[place % len(sealed)] = to
     if bytes(changed) != sealed:
-        assert SECRET.opened("k", bytes(changed)) is None
-    assert SECRET.opened("k", sealed[: place % len(sealed)]) is None
+        assert SECRET.unseal("k", bytes(changed)) is None
+    assert SECRET.unseal("k", sealed[: place % len(sealed)]) is None
 
 
 def test_a_secret_is_kept_for_its_owner_and_made_anew_when_broken(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from core.cache import Cache, Caches, open_caches
 from core.cache_stores import (
     MOST_BYTES,
     PREFIX,
-    Held,
+    CachedValue,
     MemoryStore,
     RedisStore,
     Secret,
@@ -114,7 +114,7 @@ def test_what_others_plant_is_ignored(
     store = store_of(redis, secret)
     until = store._clock() + 60
     store.put({"mine": b"true", "other": b"also true"}, until)
-    forged = Secret(b"x" * 32).sealed("forged", Held(b"lies", until))
+    forged = Secret(b"x" * 32).seal("forged", CachedValue(b"lies", until))
     with client(redis) as asked:  # type: ignore[attr-defined]
         asked.set(store._place("forged"), forged)
         asked.set(store._place("plain"), b"lies")

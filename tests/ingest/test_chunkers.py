@@ -12,7 +12,7 @@ from tiers import examples
 
 from core.errors import OperatorError
 from ingest.chunkers.chunkers import (
-    WHOLE_FACTOR,
+    UNSPLIT_FACTOR,
     FixedChunker,
     SemanticChunker,
     SentenceChunker,
@@ -108,7 +108,7 @@ def test_chunks_are_bounded_ordered_and_always_the_same(
     found = list(CHUNKERS[name](size, overlap).cut(blocks))
     assert found == list(CHUNKERS[name](size, overlap).cut(blocks))
     for cut in found:
-        whole = WHOLE_FACTOR if cut.kind in ("annotation", "record") else 1
+        whole = UNSPLIT_FACTOR if cut.kind in ("annotation", "record") else 1
         assert 0 < len(cut.text) <= whole * size
         assert cut.text.rstrip() == cut.text
         if cut.kind not in ("code", "table"):  # these keep their indentation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.loaders.outline import raised
+from ingest.loaders.outline import write_superscript
 from ingest.loaders.web import html
 
 LONG = "A sentence of the text that the page is about. " * 8
@@ -72,7 +72,7 @@ def test_raised_digits_are_not_part_of_the_number_before_them() -> None:
     [("6", "⁶"), ("\u22121", "⁻¹"), ("th", "th"), ("n", "n"), ("123456789", "123456789"), ("", "")],
 )
 def test_only_short_numbers_are_raised(text: str, shown: str) -> None:
-    assert raised(text) == shown
+    assert write_superscript(text) == shown
 
 
 def test_raised_tags_without_end_cost_no_depth() -> None:

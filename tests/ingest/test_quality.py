@@ -18,10 +18,10 @@ from ingest.quality.texts import (
     QualityFinding,
     QualityReport,
     broken_words,
-    garbled,
+    find_garbled,
+    measure_unended,
     new_part,
     other_signs,
-    unended,
 )
 from ingest.summary import Summary
 from stores.sqlite.catalogue import Collection
@@ -148,13 +148,13 @@ def test_damaged_texts_are_named(report: Report, code: str, text: str) -> None:
 )
 def test_text_read_in_a_wrong_encoding_is_recognised(code: str, encoding: str) -> None:
     text = HEALTHY[code]
-    assert garbled(text.encode().decode(encoding, "ignore"))
-    assert not garbled(text) and not garbled(text.upper())
+    assert find_garbled(text.encode().decode(encoding, "ignore"))
+    assert not find_garbled(text) and not find_garbled(text.upper())
 
 
 @given(st.text("абвгдежзийклмнопрстуфхцчшщъыьэюяіїєґАВІЇЄҐРСЯ -.,«»", max_size=200))
 def test_cyrillic_text_is_not_taken_for_garbled(text: str) -> None:
-    assert not garbled(text)
+    assert not find_garbled(text)
 
 
 def test_halves_of_words_and_hyphens() -> None:
@@ -163,10 +163,10 @@ def test_halves_of_words_and_hyphens() -> None:
 
 
 def test_runs_without_an_end_go_on_in_the_next_passage() -> None:
-    assert unended("One. Two and more", 0) == (13, 13)
-    assert unended(" and more. End.", 13) == (13 + 10, 0)
-    assert unended("a\n\nb", 500) == (503, 1)
-    assert unended("一句话。", 0) == (4, 0)
+    assert measure_unended("One. Two and more", 0) == (13, 13)
+    assert measure_unended(" and more. End.", 13) == (13 + 10, 0)
+    assert measure_unended("a\n\nb", 500) == (503, 1)
+    assert measure_unended("一句话。", 0) == (4, 0)
     assert new_part("Begin. The same sentence.", "The same sentence. And on.") == " And on."
     assert new_part("Begin.", "Something else altogether.") == "Something else altogether."
 

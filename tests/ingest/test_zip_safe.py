@@ -140,7 +140,7 @@ def test_nested_containers_share_a_budget() -> None:
 
 def test_of_equal_names_the_last_is_read() -> None:
     with SafeZip(packed(("a", b"1"), ("a", b"2")), LIMITS) as container:
-        assert (container.names(), container.repeated()) == (["a"], ["a"])
+        assert (container.names(), container.find_repeated()) == (["a"], ["a"])
         assert container.read("a") == b"2"
 
 

@@ -45,7 +45,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def fail(breaker: Breaker, error: ModelError) -> None:
-    with pytest.raises(type(error)), breaker.watched():
+    with pytest.raises(type(error)), breaker.watch():
         raise error
 
 
@@ -55,10 +55,10 @@ def test_it_opens_after_failures_in_a_row_and_closes_again(clock: Clock) -> None
         assert not breaker.is_open
         fail(breaker, ModelTimeout("late"))
     assert breaker.is_open
-    with pytest.raises(ModelUnavailable, match="left alone"), breaker.watched():
+    with pytest.raises(ModelUnavailable, match="left alone"), breaker.watch():
         pytest.fail("an open breaker lets nothing pass")
     clock.passes(61)
-    with breaker.watched():
+    with breaker.watch():
         pass
     assert not breaker.is_open
     fail(breaker, ModelTimeout("late"))
@@ -78,10 +78,10 @@ def test_only_one_call_tries_a_server_again(clock: Clock) -> None:
     breaker = Breaker("url", 1, 60)
     fail(breaker, ModelUnavailable("gone"))
     clock.passes(61)
-    with breaker.watched():
-        with pytest.raises(ModelUnavailable, match="left alone"), breaker.watched():
+    with breaker.watch():
+        with pytest.raises(ModelUnavailable, match="left alone"), breaker.watch():
             pytest.fail("two trials at once")
-    with breaker.watched():
+    with breaker.watch():
         pass
 
 

@@ -15,11 +15,11 @@ STEPS = st.lists(st.tuples(st.sampled_from(["ann", "bob", "eve", ""]), st.boolea
 
 def test_an_owner_comes_back_to_a_warm_slot() -> None:
     pool = SlotPool(2)
-    with pool.leased("ann") as first:
+    with pool.lease("ann") as first:
         pass
-    with pool.leased("bob") as second:
+    with pool.lease("bob") as second:
         pass
-    with pool.leased("ann") as third:
+    with pool.lease("ann") as third:
         pass
     assert (first.use_cache, second.use_cache, third.use_cache) == (False, False, True)
     assert first.slot == third.slot != second.slot
@@ -28,33 +28,33 @@ def test_an_owner_comes_back_to_a_warm_slot() -> None:
 def test_the_slot_unused_for_longest_is_taken_from_another() -> None:
     pool = SlotPool(2)
     for owner in ("ann", "bob", "ann"):
-        with pool.leased(owner):
+        with pool.lease(owner):
             pass
-    with pool.leased("eve") as lease:
+    with pool.lease("eve") as lease:
         assert not lease.use_cache
-    with pool.leased("ann") as lease:
+    with pool.lease("ann") as lease:
         assert lease.use_cache
-    with pool.leased("bob") as lease:
+    with pool.lease("bob") as lease:
         assert not lease.use_cache
 
 
 def test_a_failed_call_leaves_a_cold_slot() -> None:
     pool = SlotPool(1)
-    with pool.leased("ann"):
+    with pool.lease("ann"):
         pass
-    with pytest.raises(ValueError), pool.leased("ann") as lease:
+    with pytest.raises(ValueError), pool.lease("ann") as lease:
         assert lease.use_cache
         raise ValueError
-    with pool.leased("ann") as lease:
+    with pool.lease("ann") as lease:
         assert not lease.use_cache
 
 
 def test_more_calls_than_slots_go_without_one_and_without_a_cache() -> None:
     pool = SlotPool(1)
-    with pool.leased("ann"), pool.leased("bob") as second, pool.leased("") as third:
+    with pool.lease("ann"), pool.lease("bob") as second, pool.lease("") as third:
         assert second == Lease(None, use_cache=False)
         assert third == Lease(None, use_cache=True)
-    with pool.leased("ann") as lease:
+    with pool.lease("ann") as lease:
         assert not lease.use_cache  # the server may have put bob's request into ann's slot
 
 
@@ -66,7 +66,7 @@ def test_two_owners_never_share_a_warm_slot(count: int, steps: list[tuple[str, b
     with ExitStack() as open_leases:
         running: set[int] = set()
         for owner, finishes in steps:
-            lease = pool.leased(owner)
+            lease = pool.lease(owner)
             granted = lease.__enter__()
             if granted.slot is None:
                 assert not (granted.use_cache and owner)

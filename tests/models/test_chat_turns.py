@@ -24,7 +24,7 @@ def waiters(turns: Turns, owners: list[str]) -> tuple[list[threading.Thread], li
     order: list[str] = []
 
     def call(owner: str) -> None:
-        with turns.taken(owner, late(), never):
+        with turns.take_turn(owner, late(), never):
             order.append(owner)
 
     threads = []
@@ -39,7 +39,7 @@ def waiters(turns: Turns, owners: list[str]) -> tuple[list[threading.Thread], li
 def test_fifty_calls_of_one_keep_nine_others_waiting_for_one_each() -> None:
     turns = Turns(1, 64)
     others = [f"user {n}" for n in range(9)]
-    with turns.taken("flood", late(), never):
+    with turns.take_turn("flood", late(), never):
         threads, order = waiters(turns, ["flood"] * 50 + others)
     for thread in threads:
         thread.join(60)
@@ -55,7 +55,7 @@ def test_no_more_run_at_once_than_there_are_places() -> None:
 
     def call(owner: str) -> None:
         nonlocal running, most
-        with turns.taken(owner, late(), never):
+        with turns.take_turn(owner, late(), never):
             with lock:
                 running += 1
                 most = max(most, running)
@@ -73,9 +73,9 @@ def test_no_more_run_at_once_than_there_are_places() -> None:
 
 def test_a_full_queue_is_said_at_once() -> None:
     turns = Turns(1, 2)
-    with turns.taken("a", late(), never):
+    with turns.take_turn("a", late(), never):
         threads, _ = waiters(turns, ["b", "c"])
-        with pytest.raises(ServerBusy, match="too many calls"), turns.taken("d", late(), never):
+        with pytest.raises(ServerBusy, match="too many calls"), turns.take_turn("d", late(), never):
             pass
     for thread in threads:
         thread.join(60)
@@ -84,23 +84,26 @@ def test_a_full_queue_is_said_at_once() -> None:
 
 def test_waiting_ends_with_the_run_or_its_caller() -> None:
     turns = Turns(1, 2)
-    with turns.taken("a", late(), never):
-        with pytest.raises(RunTimeout), turns.taken("b", time.monotonic() + 0.05, never):
+    with turns.take_turn("a", late(), never):
+        with pytest.raises(RunTimeout), turns.take_turn("b", time.monotonic() + 0.05, never):
             pass
-        with pytest.raises(ModelCancelled), turns.taken("b", late(), lambda: True):
+        with pytest.raises(ModelCancelled), turns.take_turn("b", late(), lambda: True):
             pass
     assert (turns._free, turns._waiting, turns._granted) == (1, {}, set())
 
 
 def test_without_places_nobody_waits() -> None:
     turns = Turns(0, 0)
-    with turns.taken("a", time.monotonic(), never), turns.taken("a", time.monotonic(), never):
+    with (
+        turns.take_turn("a", time.monotonic(), never),
+        turns.take_turn("a", time.monotonic(), never),
+    ):
         pass
 
 
 def test_a_call_that_fails_gives_its_place_back() -> None:
     turns = Turns(1, 2)
-    with pytest.raises(ValueError), turns.taken("a", late(), never):
+    with pytest.raises(ValueError), turns.take_turn("a", late(), never):
         raise ValueError
-    with turns.taken("a", late(), never):
+    with turns.take_turn("a", late(), never):
         pass

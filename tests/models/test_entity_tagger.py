@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from core.errors import ModelError
-from models.entity_tagger import entity_tagger, tagged
+from models.entity_tagger import entity_tagger, extract_entities
 
 
 @dataclass
@@ -61,14 +61,14 @@ def analysed(text: str, *ents: Span) -> Document:
     ],
 )
 def test_adjectives_before_nouns_are_phrases(text, phrases) -> None:
-    found = list(tagged(analysed(text)))
+    found = list(extract_entities(analysed(text)))
     assert [entity.text for entity in found] == phrases
     assert {entity.kind for entity in found} <= {"PHRASE"}
 
 
 def test_labels_of_any_corpus_get_one_name_and_dates_are_left_out() -> None:
     labels = ["PER", "PERSON", "FAC", "GPE", "DATE", "CARDINAL"]
-    found = tagged(analysed("", *(Span(label, label, 0, 1) for label in labels)))
+    found = extract_entities(analysed("", *(Span(label, label, 0, 1) for label in labels)))
     assert [entity.kind for entity in found] == ["PERSON", "PERSON", "LOC", "GPE"]
 
 

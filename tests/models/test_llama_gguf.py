@@ -15,7 +15,7 @@ from tiny_gguf import write_tiny_gguf
 from core.errors import CarrelError, ModelError, OperatorError
 from models.llama import memory
 from models.llama.gguf_file import BLOCKS, FILE_TYPES, read_gguf
-from models.llama.memory import cache_bytes, check_memory, memory_available, memory_needed
+from models.llama.memory import cache_bytes, check_memory, memory_available, required_memory
 
 
 def test_a_whole_file(tiny_model: Path) -> None:
@@ -113,9 +113,9 @@ def test_a_damaged_header_never_breaks_the_reader(at: int, byte: int, whole: Pat
 def test_memory_is_file_cache_and_buffers(tiny_model: Path) -> None:
     info = read_gguf(tiny_model)
     assert cache_bytes(info, 1000, 2) == 256 * 2 * 1000 * 2
-    more = memory_needed(info, 2000, 1) - memory_needed(info, 1000, 1)
+    more = required_memory(info, 2000, 1) - required_memory(info, 1000, 1)
     assert more == cache_bytes(info, 1000, 1)
-    assert memory_needed(info, 1000, 1) > info.bytes
+    assert required_memory(info, 1000, 1) > info.bytes
 
 
 def test_too_little_memory_is_told_with_numbers(

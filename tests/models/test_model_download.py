@@ -14,7 +14,7 @@ from stub_hub import StubHub, stub_hub
 
 from core.errors import ModelError, OperatorError
 from models import download
-from models.download import HubError, pull_chat_model, recorded_digest
+from models.download import HubError, pull_chat_model, read_digest
 from models.named import NamedModel, pull_snapshot, verify_model
 from models.table import ChatCard
 
@@ -85,7 +85,7 @@ def test_a_whole_pull_then_again_without_the_hub(hub: StubHub, tmp_path: Path) -
     asked = len(hub.asked)
     assert pull_chat_model(card(), tmp_path, quiet).state == "present"
     assert len(hub.asked) == asked
-    assert recorded_digest(pulled.path) == DIGEST
+    assert read_digest(pulled.path) == DIGEST
 
 
 def test_a_cut_connection_goes_on_where_it_was(hub: StubHub, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_hub_without_digests_gives_a_recorded_one(hub: StubHub, tmp_path: Path
     unknown = card(sha256=None, bytes=None)
     hub.digests = False
     pulled = pull_chat_model(unknown, tmp_path, quiet)
-    assert recorded_digest(pulled.path) == DIGEST
+    assert read_digest(pulled.path) == DIGEST
     pulled.path.write_bytes(DATA[:-1])
     assert verify_model(named(unknown, tmp_path), quiet).state == "differs"
     with pytest.raises(ModelError, match="Move it away"):

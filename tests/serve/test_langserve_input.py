@@ -26,7 +26,7 @@ from core.errors import (
     StorageUnavailableError,
 )
 from serve.errors import Busy
-from serve.protocols.langserve_schemas import config_of, decompressed
+from serve.protocols.langserve_schemas import config_of, decompress
 
 ASKED = {"question": QUESTION, "collection": "xpay"}
 STREAMS = ("stream", "stream_log", "stream_events")
@@ -42,9 +42,9 @@ def http(server: Server) -> Iterator[httpx.Client]:
 def test_a_hash_is_undone(text: str, spoiled: int) -> None:
     packed = LZString.compressToEncodedURIComponent(text)
     if text.isascii() or all(ord(character) < 0x10000 for character in text):
-        assert decompressed(packed, 10_000) == text
+        assert decompress(packed, 10_000) == text
     with suppress(ValueError):
-        decompressed(packed[spoiled:], 10_000)
+        decompress(packed[spoiled:], 10_000)
 
 
 def test_a_small_hash_cannot_grow_without_bound() -> None:

@@ -10,7 +10,7 @@ import pytest
 from protocol_servers import ANSWER, QUESTION, Server
 
 from core.auth import AuthContext
-from serve.protocols.openai_schemas import CONVERSATION_HEADER, told
+from serve.protocols.openai_schemas import CONVERSATION_HEADER, show_clarification
 
 MODEL = "carrel:xpay"
 READER = AuthContext(tenant="default", user="reader")
@@ -96,7 +96,7 @@ def test_it_is_the_callers_own_and_keeps_to_its_collection(client: openai.OpenAI
 
 def test_options_are_text_and_nothing_else() -> None:
     asks = {"question": "Which?", "options": ["![a](http://x/?q=1)", "<img src=x>", "1\n# b"]}
-    assert told({"answer": "", "clarification": asks})["answer"].splitlines() == [
+    assert show_clarification({"answer": "", "clarification": asks})["answer"].splitlines() == [
         "Which?",
         "1. !\\[a\\](http://x/?q=1)",
         "2. \\<img src=x\\>",

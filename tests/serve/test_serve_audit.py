@@ -197,7 +197,7 @@ def test_a_login_is_recorded_once_in_a_while(
     monkeypatch.setattr("serve.access.audit.time.monotonic", lambda: now[0])
     for minutes in (0, 1, 59, 60, 61):
         now[0] = minutes * 60
-        audit.entered(Entered(auth, "token"), "127.0.0.1")
+        audit.note_login(Entered(auth, "token"), "127.0.0.1")
     monkeypatch.undo()
     audit.close()
     found = audit.log.newest("acme", kind="login", limit=200)
@@ -302,7 +302,7 @@ def test_what_nobody_waits_for_is_written_at_the_end(log: AuditLog) -> None:
 def test_rows_beyond_what_is_held_are_counted(
     log: AuditLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serve.access.audit.MOST_HELD", 3)
+    monkeypatch.setattr("serve.access.audit.MOST_QUEUED", 3)
     append, broken = log.append, threading.Event()
     broken.set()
 

@@ -22,7 +22,7 @@ from core.settings import load_settings
 from core.trace import RunRecord, Step
 from reasoning.types import Turn
 from serve.questions import Question
-from serve.runs.answer_cache import AnswerCache, is_whole
+from serve.runs.answer_cache import AnswerCache, is_complete
 from serve.runs.observers import RunObservers
 from serve.runs.runner import RunCallbacks
 from serve.services import make_app_state
@@ -130,10 +130,10 @@ def test_only_the_same_question_of_the_same_caller_is_remembered(
 def test_any_change_of_the_index_leaves_answers_behind(opened: Callable[..., Session]) -> None:
     session = opened()
     finished = AnswerCache(session)
-    keys = [finished.asked(ASKED, ANN)]
+    keys = [finished.key_of(ASKED, ANN)]
     for text, acl in (("42 mm", "editor"), ("43 mm", "")):
         opened.put({"flame.md": FLAMES["flame.md"].replace("42 mm", text)}, acl)  # type: ignore[attr-defined]
-        keys.append(AnswerCache(opened()).asked(ASKED, ANN))
+        keys.append(AnswerCache(opened()).key_of(ASKED, ANN))
     first, closed, last = keys
     assert closed is None  # there is nothing that she may see
     assert first is not None and last is not None and first.version < last.version
@@ -212,10 +212,10 @@ def run_of(**result: Any) -> RunRecord:
                      "unsupported_answer", "no_relevant_evidence", "clarification_needed"])
 )  # fmt: skip
 def test_a_run_that_was_cut_short_is_not_whole(reason: str) -> None:
-    assert is_whole(run_of())
-    assert not is_whole(run_of(stop_reason=reason))
-    assert not is_whole(run_of(refused=True))
-    assert not is_whole(run_of(usage={"degraded": 1}))
-    assert not is_whole(run_of(clarification={"question": "Which?", "options": []}))
-    assert not is_whole(run_of(trail=[Step(node="retrieve", partial=True)]))
-    assert not is_whole(run_of(trail=[Step(node="plan", degraded="no model")]))
+    assert is_complete(run_of())
+    assert not is_complete(run_of(stop_reason=reason))
+    assert not is_complete(run_of(refused=True))
+    assert not is_complete(run_of(usage={"degraded": 1}))
+    assert not is_complete(run_of(clarification={"question": "Which?", "options": []}))
+    assert not is_complete(run_of(trail=[Step(node="retrieve", partial=True)]))
+    assert not is_complete(run_of(trail=[Step(node="plan", degraded="no model")]))

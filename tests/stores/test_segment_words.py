@@ -15,7 +15,7 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.analysis import terms
 from stores.segments import postings
-from stores.segments.postings import Formula, SortedTerms, TermCounts, encoded
+from stores.segments.postings import Formula, SortedTerms, TermCounts, encode_terms
 from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme")
@@ -134,7 +134,7 @@ def test_languages_are_those_of_now(shelf: Shelf) -> None:
 
 @given(st.sets(st.text(min_size=1, max_size=6), max_size=40), st.lists(st.text(max_size=6)))
 def test_a_sorted_vocabulary_is_a_dict(known: set[str], asked: list[str]) -> None:
-    stored = sorted(encoded(known))
+    stored = sorted(encode_terms(known))
     ends = np.cumsum([len(term) for term in stored], dtype=np.int64)
     vocabulary = SortedTerms(memoryview(b"".join(stored)), ends)
     numbers = {term: number for number, term in enumerate(stored)}

@@ -11,7 +11,7 @@ from typing import Any
 import docx
 from docx.document import Document
 
-from ingest.loaders.limits import LoadLimits, damage_named
+from ingest.loaders.limits import LoadLimits, report_damage
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.docx_text import (
     CONTAINERS,
@@ -39,7 +39,7 @@ _MAX_OUTLINE = 8  # Word's levels are 0 to 8, 9 is body text
 
 @dataclass(frozen=True)
 class Style:
-    """What a paragraph style says of itself; `number` and `level` are those of its list."""
+    """Hold the properties of a paragraph style; `number` and `level` are those of its list."""
 
     id: str
     name: str
@@ -50,7 +50,7 @@ class Style:
 
 
 class Styles:
-    """Answer what a paragraph is by its own properties and by the chain of its styles."""
+    """Find the kind of a paragraph by its own properties and those of its chain of styles."""
 
     def __init__(self, root: Element | None) -> None:
         """Read the paragraph styles of a styles part, if there is one."""
@@ -149,7 +149,7 @@ class DocxNumbering:
         self._counts: dict[str, dict[int, int]] = {}
 
     def label(self, paragraph: Element) -> str:
-        """Return what stands before a paragraph ("4.2", "a)", "-") or ""; call once for each."""
+        """Return the label of a paragraph ("4.2", "a)", "-") or ""; call it once for each."""
         number, level = self._place(paragraph)
         counted = self._lists.get(number)
         if counted is None:
@@ -158,9 +158,9 @@ class DocxNumbering:
         self._count(counted, level, found)
         if found.kind == "bullet":
             return BULLET
-        return _PLACE.sub(lambda m: self._shown(counted, int(m[1]) - 1, found), found.text).strip()[
-            :_MAX_LABEL
-        ]
+        return _PLACE.sub(
+            lambda m: self._write_count(counted, int(m[1]) - 1, found), found.text
+        ).strip()[:_MAX_LABEL]
 
     def _place(self, paragraph: Element) -> tuple[str, int]:
         own = child(paragraph, "pPr", "numPr")
@@ -190,7 +190,7 @@ class DocxNumbering:
             if level < counted.levels.get(deeper, _DocxLevel()).restart:
                 del counts[deeper]
 
-    def _shown(self, counted: _List, level: int, shown_in: _DocxLevel) -> str:
+    def _write_count(self, counted: _List, level: int, shown_in: _DocxLevel) -> str:
         found = counted.levels.get(level) or _DocxLevel()
         if found.kind == "none":
             return ""
@@ -246,11 +246,11 @@ _MAX_NESTING = 50  # a bound against hostile nesting; chosen, not measured
 def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument]:
     """Yield the one document of a DOCX file; call it in a child process."""
     ooxml.check(path, "DOCX", limits, "word")
-    with damage_named("the DOCX is damaged"):
-        document = docx.Document(ooxml.opened(path))
+    with report_damage("the DOCX is damaged"):
+        document = docx.Document(ooxml.make_readable(path))
     reader = _DocxReader(document)
     reader.read(document.element.body, 0)
-    described = ooxml.described(document.core_properties)
+    described = ooxml.read_properties(document.core_properties)
     titles = " ".join(reader.title.split()), described.get("title"), reader.outline.first_heading
     yield ParsedDocument.of_file(relative, "docx", reader.outline.finish(), described, *titles)
 

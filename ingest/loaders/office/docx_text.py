@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.errors import DocumentError
-from ingest.loaders.outline import grouped, lifted, lowered, picture_text, raised, table_text
+from ingest.loaders.outline import (
+    add_brackets,
+    picture_text,
+    table_text,
+    write_above,
+    write_below,
+    write_superscript,
+)
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
 
 if TYPE_CHECKING:
@@ -17,7 +24,7 @@ _MAX_DEPTH_DOCX_MATH = 40  # a bound against hostile nesting; chosen, not measur
 
 
 def linear(element: Element | None, depth: int = 0) -> str:
-    """Return the text of an OMML element, with signs for what stands above or below."""
+    """Return the text of an OMML element, with "^" for superscripts and "_" for subscripts."""
     if element is None or depth > _MAX_DEPTH_DOCX_MATH:
         return ""
     return "".join(_element_text(part, depth + 1) for part in element)
@@ -32,19 +39,21 @@ def _element_text(element: Element, depth: int) -> str:
     parts = {p: linear(child(element, p), depth) for p in ("e", "sub", "sup", "num", "den", "deg")}
     base, below, above = parts["e"], parts["sub"], parts["sup"]
     if name == "f":
-        return f"{grouped(parts['num'])}/{grouped(parts['den'])}"
+        return f"{add_brackets(parts['num'])}/{add_brackets(parts['den'])}"
     if name in ("sSup", "sSub", "sSubSup"):
-        return f"{base}{lowered(below)}{lifted(above)}"
+        return f"{base}{write_below(below)}{write_above(above)}"
     if name == "sPre":
-        return f"{lowered(below)}{lifted(above)}{base}"
+        return f"{write_below(below)}{write_above(above)}{base}"
     if name == "rad":
         degree = parts["deg"].strip()
-        return f"{'√' if degree in ('', '2') else raised(degree) + '√'}{grouped(base)}"
+        return (
+            f"{'√' if degree in ('', '2') else write_superscript(degree) + '√'}{add_brackets(base)}"
+        )
     if name == "nary":
-        return f"{_sign(element, 'chr', '∫')}{lowered(below)}{lifted(above)} {base}"
+        return f"{_sign(element, 'chr', '∫')}{write_below(below)}{write_above(above)} {base}"
     if name in ("limLow", "limUpp"):
         limit = linear(child(element, "lim"), depth)
-        return f"{base}{lowered(limit) if name == 'limLow' else lifted(limit)} "
+        return f"{base}{write_below(limit) if name == 'limLow' else write_above(limit)} "
     if name == "func":
         return f"{linear(child(element, 'fName'), depth)} {base}"
     return _rows(element, name, depth)
@@ -105,7 +114,7 @@ def _pieces(element: Element) -> Iterator[str]:
         elif name == "oMath":
             yield linear(part)
         elif name == "r" and _is_raised(part):
-            yield raised("".join(_pieces(part)))
+            yield write_superscript("".join(_pieces(part)))
         elif name == "sym":
             yield _symbol(part)
         elif name == "docPr":

@@ -59,7 +59,7 @@ class OdfNumbering:
         self._counts.setdefault(style, {}).pop(level, None)
 
     def item(self, style: str, level: int, start: str = "") -> str:
-        """Return what stands before the next item of a list; "-" where it has no number."""
+        """Return the number before the next item of a list; "-" where it has none."""
         return self._next(style, level, start) or BULLET
 
     def heading(self, level: int) -> str:
@@ -102,7 +102,7 @@ def _levels(style: Element) -> dict[int, _OdfLevel]:
     return found
 
 
-# What was deleted, said beside the text, or is made of the headings.
+# Deleted text, annotations beside the text, and what is made of the headings.
 _DROPPED = frozenset(
     "tracked-changes annotation annotation-end table-of-content alphabetical-index sequence-decls "
     "forms scripts settings master-page object plugin image desc title event-listeners glue-point "
@@ -134,8 +134,8 @@ def add_blocks(
 
 
 def _add_heading(outline: Outline, element: Element, numbers: OdfNumbering) -> None:
-    said = attribute(element, "outline-level")
-    level = int(said) if said.isdecimal() else 1
+    declared = attribute(element, "outline-level")
+    level = int(declared) if declared.isdecimal() else 1
     text = text_of(element)
     if text.strip() and attribute(element, "is-list-header") != "true":
         text = f"{numbers.heading(level)} {text}".strip()
@@ -327,7 +327,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 
 def _part(container: SafeZip, name: str) -> Element | None:
-    """Return what stands beside the text, or None where it is missing or damaged."""
+    """Return a member of the container beside the text, or None where it is missing or damaged."""
     try:
         return parse_xml(container.read(name))
     except DocumentError:  # the text is what matters
@@ -341,7 +341,7 @@ def documents(
     limits: LoadLimits,
     styles: Element | None = None,
 ) -> Iterator[Loaded]:
-    """Yield what the body of a content.xml holds; `styles` are those beside it."""
+    """Yield the documents in the body of a content.xml; `styles` are those beside it."""
     body = child(root, "body")
     if (book := child(body, "spreadsheet")) is not None:
         workbook = Workbook(relative, "ods", limits)
@@ -386,23 +386,23 @@ def _slides(deck: Element) -> list[Block]:
 
 
 def metadata_of(root: Element) -> dict[str, Any]:
-    """Return what a meta.xml, or an OpenDocument file that is one XML file, says of itself."""
+    """Return the metadata of a meta.xml, or of an OpenDocument file that is one XML file."""
     meta = next(descendants(root, "meta"), None)
     if meta is None:
         return {}
-    said: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for element in meta:
         if text := words(element):
-            said.setdefault(str(element.tag).rsplit("}", 1)[-1], []).append(text)
+            values.setdefault(str(element.tag).rsplit("}", 1)[-1], []).append(text)
     return metadata.normalise(
         {
-            "title": "".join(said.get("title", [])),
-            "authors": said.get("initial-creator") or said.get("creator") or [],
-            "keywords": said.get("keyword", []),
-            "language": "".join(said.get("language", [])),
-            "subject": "".join(said.get("subject", [])),
-            "description": "".join(said.get("description", [])),
-            "created": next(iter(said.get("creation-date", [])), ""),
-            "updated_at": next(iter(said.get("date", []) + said.get("creation-date", [])), ""),
+            "title": "".join(values.get("title", [])),
+            "authors": values.get("initial-creator") or values.get("creator") or [],
+            "keywords": values.get("keyword", []),
+            "language": "".join(values.get("language", [])),
+            "subject": "".join(values.get("subject", [])),
+            "description": "".join(values.get("description", [])),
+            "created": next(iter(values.get("creation-date", [])), ""),
+            "updated_at": next(iter(values.get("date", []) + values.get("creation-date", [])), ""),
         }
     )

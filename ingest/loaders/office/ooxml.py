@@ -44,7 +44,7 @@ _STREAMS = {
     "book": "xls",
     "powerpoint document": "ppt",
 }
-_NOBODY = {"python-docx", "openpyxl", "python-pptx"}
+_LIBRARY_NAMES = {"python-docx", "openpyxl", "python-pptx"}
 
 
 def is_ole(path: Path) -> bool:
@@ -99,8 +99,8 @@ def load_old(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDo
     yield  # a generator, as every loader is
 
 
-def opened(path: Path) -> str | BytesIO:
-    """Return what the libraries can open.
+def make_readable(path: Path) -> str | BytesIO:
+    """Return the file in a form that the libraries can open.
 
     They know neither the names of "Strict Open XML" nor the types of templates, slide shows and
     files with macros, which are otherwise the same.
@@ -108,25 +108,25 @@ def opened(path: Path) -> str | BytesIO:
     with zipfile.ZipFile(path) as source:
         names = source.namelist()
         heads = [source.read(name) for name in (_RELATIONS, _TYPES) if name in names]
-        if all(_as_known(head) == head for head in heads):
+        if all(_rename_types(head) == head for head in heads):
             return str(path)
         out = BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target:
             for name in names:
                 part = source.read(name)
                 is_xml = name.lower().endswith((".xml", ".rels"))
-                target.writestr(name, _as_known(part) if is_xml else part)
+                target.writestr(name, _rename_types(part) if is_xml else part)
     return out
 
 
-def _as_known(part: bytes) -> bytes:
+def _rename_types(part: bytes) -> bytes:
     part = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", part)
     for kind, main in _KINDS:
         part = kind.sub(main, part)
     return part
 
 
-def described(properties: Any) -> dict[str, Any]:  # noqa: ANN401 (of three libraries)
+def read_properties(properties: Any) -> dict[str, Any]:  # noqa: ANN401 (of three libraries)
     """Return the metadata in the property sheet of a document; a damaged sheet gives none."""
     try:
         found = {
@@ -141,7 +141,7 @@ def described(properties: Any) -> dict[str, Any]:  # noqa: ANN401 (of three libr
         }
     except Exception:  # any part of a damaged property sheet; the text is what matters
         return {}
-    if found["authors"] in _NOBODY:
+    if found["authors"] in _LIBRARY_NAMES:
         found["authors"] = ""
     return metadata.normalise(found)
 
@@ -185,9 +185,9 @@ def _points(holder: Element | None) -> dict[int, str]:
     for point in _all(holder, "pt"):
         at, value = attribute(point, "idx"), child(point, "v")
         if value is not None and at.isdecimal():
-            said = _shown(value.text or "", is_date=is_date)
+            text = _write_value(value.text or "", is_date=is_date)
             # Of several levels of categories the innermost comes first.
-            found[int(at)] = f"{said} {found[int(at)]}" if int(at) in found else said
+            found[int(at)] = f"{text} {found[int(at)]}" if int(at) in found else text
     return found
 
 
@@ -197,7 +197,7 @@ def _names_date(code: str) -> bool:
     return bool(is_date_format(code))
 
 
-def _shown(text: str, *, is_date: bool) -> str:
+def _write_value(text: str, *, is_date: bool) -> str:
     from openpyxl.utils.datetime import from_excel  # type: ignore[import-untyped]
 
     try:

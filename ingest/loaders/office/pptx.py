@@ -10,11 +10,11 @@ from pptx import Presentation
 from pptx.enum.shapes import PP_PLACEHOLDER
 
 from core.errors import DocumentError
-from ingest.loaders.limits import LoadLimits, because, check_pages, damage_named
+from ingest.loaders.limits import LoadLimits, because, check_pages, report_damage
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.docx_text import linear
 from ingest.loaders.office.ooxml import chart_rows
-from ingest.loaders.outline import Outline, picture_text, raised, table_text
+from ingest.loaders.outline import Outline, picture_text, table_text, write_superscript
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 
@@ -24,7 +24,7 @@ _SHOWN = frozenset("sp grpSp graphicFrame cxnSp pic m r br fld".split())
 
 
 def unwrap(slide: Element) -> None:
-    """Put what new versions of PowerPoint show in the place of its choice of versions."""
+    """Replace each choice between versions by the one that new versions of PowerPoint show."""
     for choice in [e for e in slide.iter() if local_name(e) == "AlternateContent"]:
         chosen, around = child(choice, "Choice"), choice.getparent()
         if chosen is None or around is None:
@@ -50,7 +50,7 @@ def _pieces(paragraph: Element) -> Iterator[str]:
         name = local_name(part)
         if name in ("r", "fld"):
             text = "".join(t.text or "" for t in children(part, "t"))
-            yield raised(text) if _is_raised(part) else text
+            yield write_superscript(text) if _is_raised(part) else text
         elif name == "br":
             yield "\n"
         elif name == "m":
@@ -82,8 +82,8 @@ _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the one document of a presentation; a hidden or damaged slide is a failure."""
     ooxml.check(path, "PPTX", limits, "ppt")
-    with damage_named("the PPTX is damaged"):
-        deck = Presentation(ooxml.opened(path))
+    with report_damage("the PPTX is damaged"):
+        deck = Presentation(ooxml.make_readable(path))
     height = int(deck.slide_height or 0) or 1
     blocks: list[Block] = []
     first_title = ""
@@ -103,7 +103,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
             yield LoadFailure(path=f"{relative}: slide {number}", reason=reason)
     if not blocks:
         raise DocumentError("no text on any slide; if they are pictures, OCR them first")
-    described = ooxml.described(deck.core_properties)
+    described = ooxml.read_properties(deck.core_properties)
     named = described.get("title") or ""
     if str(named).lower() in {"powerpoint presentation", "presentation"}:
         named = described.pop("title") and ""

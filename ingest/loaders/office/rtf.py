@@ -11,7 +11,7 @@ from striprtf.striprtf import rtf_to_text
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
-from ingest.loaders.limits import LoadLimits, damage_named
+from ingest.loaders.limits import LoadLimits, report_damage
 from ingest.loaders.text.plain_text import first_short_line, text_blocks
 from ingest.types import ParsedDocument
 
@@ -29,7 +29,7 @@ _OPENED = {
 _NOTE = re.compile(r"\s*\x01([^\x01\x02]*)\x02")
 
 
-def opened(raw: bytes) -> bytes:
+def flatten_groups(raw: bytes) -> bytes:
     """Return RTF whose notes and text boxes are plain groups, without binary data."""
     if not _WANTED.search(raw):
         return raw
@@ -85,13 +85,13 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
     """Return the text of RTF, a blank line after each paragraph, and its metadata."""
     convert: Callable[[str, str, str], str] = rtf_to_text
     # RTF is ASCII; bytes above it stand for the document's code page and are written as such.
-    source = _escaped(_EMBEDDED.sub(b"", opened(raw)))
+    source = _escape(_EMBEDDED.sub(b"", flatten_groups(raw)))
     if len(source) > limits.max_characters * 20:
         raise DocumentError(
             f"{len(source)} characters of RTF; the limit is 20 times {limits.max_characters}"
             " (ingest.max_characters); split the file or raise it"
         )
-    with damage_named("the RTF is damaged"):
+    with report_damage("the RTF is damaged"):
         text = convert(source, _code_page(raw), "replace")
         found = {
             name: convert("{\\rtf1 " + value + "}", _code_page(raw), "replace").strip()
@@ -106,7 +106,7 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
     return "\n\n".join(line for line in lines if line), metadata.normalise(found)
 
 
-def _escaped(raw: bytes) -> str:
+def _escape(raw: bytes) -> str:
     parts = re.split(rb"([\x80-\xff]+)", raw)
     parts[1::2] = [b"".join(b"\\'%02x" % byte for byte in part) for part in parts[1::2]]
     return b"".join(parts).decode("ascii")

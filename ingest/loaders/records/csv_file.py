@@ -61,7 +61,7 @@ class _Table:
         self._text = text
         self._longest = _LONGEST_LINE * limits.max_characters
         self._delimiter = _delimiter(list(islice(self._lines(), _SNIFFED_ROWS)))
-        rows = self._filled()
+        rows = self._filled_rows()
         first = next(rows, None)
         if first is None:
             raise DocumentError("no rows")
@@ -72,15 +72,15 @@ class _Table:
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the rows below the header, each with the line it starts on."""
-        return islice(self._filled(), self._skipped, None)
+        return islice(self._filled_rows(), self._skipped, None)
 
-    def _filled(self) -> Iterator[tuple[int, list[str]]]:
+    def _filled_rows(self) -> Iterator[tuple[int, list[str]]]:
         rows = _rows(self._lines(), self._delimiter)
         return ((line, row) for line, row in rows if any(map(str.strip, row)))
 
     def _lines(self) -> Iterator[str]:
-        for number, (line, whole) in enumerate(self._text.lines(self._longest), start=1):
-            if not whole:
+        for number, (line, complete) in enumerate(self._text.lines(self._longest), start=1):
+            if not complete:
                 raise DocumentError(
                     f"line {number} is longer than {self._longest} characters"
                     " (ingest.max_characters)"

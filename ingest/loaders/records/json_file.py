@@ -37,11 +37,11 @@ def load_lines(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded
     text = TextFile(path, suffix_of(path.name), limits.max_records_mb)
     seen: dict[int, int] = {}
     longest = _ESCAPE * limits.max_characters
-    for number, (line, whole) in enumerate(text.lines(longest), start=1):
+    for number, (line, complete) in enumerate(text.lines(longest), start=1):
         if not line.strip():
             continue
         try:
-            if not whole:
+            if not complete:
                 raise DocumentError(
                     f"longer than {longest} characters; the limit of a text is"
                     f" {limits.max_characters} (ingest.max_characters)"
@@ -265,15 +265,15 @@ def _add(outline: Outline, name: str, value: object, level: int) -> None:
             _add(outline, str(key), item, level + 1)
     elif isinstance(value, list) and level < _MAX_DEPTH:
         scalars = [item for item in value if not isinstance(item, dict | list)]
-        _add_line(outline, name, ", ".join(map(_shown, scalars)))
+        _add_line(outline, name, ", ".join(map(_write_value, scalars)))
         for item in value:
             if isinstance(item, dict | list):
                 _add(outline, name, item, level)
     else:
-        _add_line(outline, name, _shown(value))
+        _add_line(outline, name, _write_value(value))
 
 
-def _shown(value: object) -> str:
+def _write_value(value: object) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)

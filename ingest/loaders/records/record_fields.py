@@ -39,7 +39,7 @@ def find_id(names: Iterable[str]) -> str | None:
 
 
 def source_of(relative: str, document_id: str) -> str:
-    """Return what a person is shown of a record: its file, and its id there."""
+    """Return the source shown for a record: its file, and its id there."""
     return f"{relative}#{document_id.removeprefix(relative + '#')}"
 
 
@@ -129,7 +129,7 @@ def _blocks(fields: Fields, title: str, labels: Mapping[str, str]) -> list[Block
     lines: list[str] = []
     texts: list[Block] = []
     for name, value in fields.items():
-        shown = shown_value(value)
+        shown = write_value(value)
         longest = max(map(len, map(str, value)), default=0) if isinstance(value, list) else 0
         if max(longest, len(value) if isinstance(value, str) else 0) > LONG:
             texts.append(Block(text=shown, kind=_kind(name)))
@@ -139,7 +139,7 @@ def _blocks(fields: Fields, title: str, labels: Mapping[str, str]) -> list[Block
             lines.append(f"{labels.get(name) or humanise(name)}: {shown}")
     named = find_title(fields)
     if named and str(fields[named]).strip() == title and len(title) <= LONG:
-        line = f"{labels.get(named) or humanise(named)}: {shown_value(fields[named])}"
+        line = f"{labels.get(named) or humanise(named)}: {write_value(fields[named])}"
         lines = [line, *(other for other in lines if other != line)]
     elif title not in fields.values():
         lines.insert(0, f"title: {title}")
@@ -157,7 +157,7 @@ def is_annotation_line(text: str) -> bool:
     return any(humanise(name) in names for name in _TEXT_NAMES - _BODY_NAMES)
 
 
-def shown_value(value: Scalar | list[Scalar]) -> str:
+def write_value(value: Scalar | list[Scalar]) -> str:
     """Write the value of a field as text."""
     if not isinstance(value, list):
         return str(value).lower() if isinstance(value, bool) else str(value)
@@ -177,14 +177,14 @@ class FieldsError(DocumentError):
     """Report a file with too many fields."""
 
 
-def limited_fields(items: Iterable[Loaded], limits: LoadLimits) -> Iterator[Loaded]:
-    """Yield what a loader gives of one file; raise FieldsError when it has too many fields.
+def limit_fields(items: Iterable[Loaded], limits: LoadLimits) -> Iterator[Loaded]:
+    """Yield the items of one file; raise FieldsError when it has too many fields.
 
     A record with too many values is a failure of its own.
     """
     first: list[Loaded] = []
     try:
-        yield from _limited(items, limits, first)
+        yield from _limit_items(items, limits, first)
     except FieldsError:
         raise
     except Exception:  # what a loader gave before its fault is kept
@@ -193,7 +193,9 @@ def limited_fields(items: Iterable[Loaded], limits: LoadLimits) -> Iterator[Load
     yield from first
 
 
-def _limited(items: Iterable[Loaded], limits: LoadLimits, first: list[Loaded]) -> Iterator[Loaded]:
+def _limit_items(
+    items: Iterable[Loaded], limits: LoadLimits, first: list[Loaded]
+) -> Iterator[Loaded]:
     """Yield all but the first documents, which are kept in `first` until there are enough."""
     names: set[str] = set()
     characters = 0

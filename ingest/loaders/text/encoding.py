@@ -69,20 +69,20 @@ class TextFile:
         self._encoding = _encoding(scan, suffix)
 
     def lines(self, longest: int) -> Iterator[tuple[str, bool]]:
-        r"""Yield each line with its \n, cut after `longest` characters, and whether it is whole."""
+        r"""Yield each line with its \n, cut after `longest` characters, and if it is complete."""
         with (
             self._open() as raw,
             io.TextIOWrapper(raw, encoding=self._encoding, errors="replace") as handle,
         ):
             first = True
             while line := handle.readline(longest + 1):
-                whole = len(line) <= longest or line.endswith("\n")
+                complete = len(line) <= longest or line.endswith("\n")
                 rest = line
                 while rest and not rest.endswith("\n"):
                     rest = handle.readline(longest + 1)
                 line = line.lstrip("\ufeff") if first else line
                 first = False
-                yield line.replace("\x00", "") if "\x00" in line else line, whole
+                yield line.replace("\x00", "") if "\x00" in line else line, complete
 
     def _open(self) -> BinaryIO:
         packed = self._path.suffix.lower() == ".gz"
@@ -122,7 +122,7 @@ def _scan(handle: BinaryIO, most: int | None = None) -> _Scan:
 
 
 def _foreign(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool = False) -> bytes:
-    """Return what is around the first bytes that are not UTF-8, or nothing."""
+    """Return the bytes around the first ones that are not UTF-8, or nothing."""
     try:
         decoder.decode(chunk, final)
     except UnicodeDecodeError as error:
@@ -133,11 +133,11 @@ def _foreign(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool = 
 
 def _encoding(scan: _Scan, suffix: str) -> str:
     """Name the encoding; raise DocumentError when the content is not text."""
-    name = None if is_binary(scan.head) else _named(scan)
+    name = None if is_binary(scan.head) else _find_name(scan)
     if name is None or _controls(scan.head, name):
         kind = kind_of(scan.head)
-        said = f": it is {kind}" if kind else ""
-        raise DocumentError(f"binary content in a {suffix or 'text'} file{said}")
+        detail = f": it is {kind}" if kind else ""
+        raise DocumentError(f"binary content in a {suffix or 'text'} file{detail}")
     return name
 
 
@@ -147,7 +147,7 @@ def _controls(head: bytes, name: str = "utf-8") -> bool:
     return len(_CONTROL.findall(sample)) > _MAX_CONTROL_SHARE * max(len(sample), 100)
 
 
-def _named(scan: _Scan) -> str | None:
+def _find_name(scan: _Scan) -> str | None:
     for mark, name in _MARKS:
         if scan.head.startswith(mark):
             return name
@@ -157,7 +157,7 @@ def _named(scan: _Scan) -> str | None:
     if scan.foreign:
         match = _DECLARED.search(scan.head[:_DECLARED_WITHIN])
         return guess(scan.foreign, match.group(1).decode() if match else "")
-    if b"\x1b$" in scan.head and (escaped := legacy_encoding.escaped(scan.head)):
+    if b"\x1b$" in scan.head and (escaped := legacy_encoding.find_escape_encoding(scan.head)):
         return escaped
     # Cyrillic in UTF-16 is made of bytes that UTF-8 has too, half of them controls.
     return (legacy_encoding.wide(scan.head) if _controls(scan.head) else None) or "utf-8"

@@ -219,15 +219,15 @@ def guess(raw: bytes, declared: str = "") -> str | None:
 
     A declared one is chosen when it reads nearly as well as the best.
     """
-    sample = b"\n".join(_sampled(raw))
+    sample = b"\n".join(_take_sample(raw))
     scored = {
         name: score(sample.decode(name, "replace"), LATIN.get(name, WESTERN))
         - (_KANA_COST * _kana(sample.decode(name, "replace")) if name in _CHINESE else 0.0)
         for name in CANDIDATES
     }
-    said = _usual(declared)
+    believed = _usual(declared)
     name = max(
-        scored, key=lambda name: scored[name] - CANDIDATES[name] + _BELIEVED * (name == said)
+        scored, key=lambda name: scored[name] - CANDIDATES[name] + _BELIEVED * (name == believed)
     )
     if scored[name] < _SURE and (utf := wide(raw)):
         text = raw[: _SAMPLE // 4 * 4].decode(utf, "ignore")
@@ -252,7 +252,7 @@ def _kana(text: str) -> float:
     return sum("\u3041" <= c < "\u3100" for c in foreign) / max(len(foreign), 1)
 
 
-def escaped(raw: bytes) -> str | None:
+def find_escape_encoding(raw: bytes) -> str | None:
     """Return which encoding of seven bits with escapes bytes are in, or None."""
     for name in _ESCAPED:
         try:
@@ -281,7 +281,7 @@ def wide(raw: bytes) -> str | None:
     return None
 
 
-def _sampled(raw: bytes) -> list[bytes]:
+def _take_sample(raw: bytes) -> list[bytes]:
     lines: list[bytes] = []
     size = 0
     for match in _FROM_HIGH.finditer(raw):

@@ -14,9 +14,9 @@ from markdown_it.token import Token
 
 from ingest.clean import TAG_NAMES
 from ingest.loaders import metadata
-from ingest.loaders.limits import damage_named
-from ingest.loaders.outline import Outline, join_wrapped, table_text
-from ingest.loaders.text.plain_text import add_restructured
+from ingest.loaders.limits import report_damage
+from ingest.loaders.outline import Outline, join_lines, table_text
+from ingest.loaders.text.plain_text import add_restructured_text
 from ingest.types import ParsedDocument
 
 # `{: .class}` and `{% raw %}` lines, `{* include *}`, `(label)=`, `+++`, `:option: value`.
@@ -55,7 +55,7 @@ def strip_lines(content: str) -> str:
         return content
     kept = []
     for line in lines:
-        note = _NOTE.fullmatch(line) or _MYST.fullmatch(line) or _titled_admonition(line)
+        note = _NOTE.fullmatch(line) or _MYST.fullmatch(line) or _match_admonition(line)
         if note:
             line = note.group("title") or ""
         elif _NOISE.fullmatch(line):
@@ -82,7 +82,7 @@ def dedent_admonitions(text: str) -> str:
     return "\n".join(lines)
 
 
-def _titled_admonition(line: str) -> re.Match[str] | None:
+def _match_admonition(line: str) -> re.Match[str] | None:
     return _ADMONITION.fullmatch(line) if _HAS_ADMONITION.match(line) else None
 
 
@@ -102,7 +102,7 @@ def _dedent_once(lines: list[str]) -> tuple[list[str], bool]:
             continue
         if stripped.startswith(("```", "~~~")):
             in_fence = not in_fence
-        if not in_fence and _titled_admonition(line):
+        if not in_fence and _match_admonition(line):
             body_indent = indent + 4
             # The marker ends the paragraph, or it and the body would run together.
             out.extend([line, ""])
@@ -142,7 +142,7 @@ def _fast(content: str) -> str:
         if _MARKUP.search(_SIMPLE.sub("", content)):
             return ""
         content = _SIMPLE.sub(_words, content)
-    return join_wrapped(_LINE_EDGES.sub("\n", content)) if "\n" in content else content
+    return join_lines(_LINE_EDGES.sub("\n", content)) if "\n" in content else content
 
 
 def _words(match: re.Match[str]) -> str:
@@ -150,7 +150,7 @@ def _words(match: re.Match[str]) -> str:
     return code or stressed or ("" if link in _PERMALINKS else link)
 
 
-def _rendered(tokens: list[Token]) -> str:
+def _render_inline(tokens: list[Token]) -> str:
     parts: list[str] = []
     link_starts: list[int] = []
     strong_starts: list[int] = []
@@ -170,7 +170,7 @@ def _rendered(tokens: list[Token]) -> str:
         elif token.type == "code_inline":
             parts.append(f"`{token.content}`")
         elif token.type == "image":
-            parts.append(_rendered(token.children or []))
+            parts.append(_render_inline(token.children or []))
         elif token.type == "softbreak":
             parts.append("\n")
         elif token.type == "hardbreak" or (
@@ -179,7 +179,7 @@ def _rendered(tokens: list[Token]) -> str:
             parts.append("\x00")  # survives the joining of wrapped lines
         elif token.type != "html_inline" or _PLACEHOLDER.fullmatch(token.content):
             parts.append(token.content)
-    return join_wrapped("".join(parts)).replace("\x00", "\n")
+    return join_lines("".join(parts)).replace("\x00", "\n")
 
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
@@ -314,7 +314,7 @@ class _Walk:
             else:
                 self._outline.prose(content)
         elif name == "eval-rst":
-            add_restructured(self._outline, content)
+            add_restructured_text(self._outline, content)
         elif name in CODE_DIRECTIVES or name == "math":
             self._outline.add(content.rstrip(), "code")
         elif name == "list-table":
@@ -328,7 +328,7 @@ class _Walk:
             return fast
         tokens: list[Token] = []
         self._md.inline.parse(content, self._md, self._env, tokens)
-        return _rendered(tokens)
+        return _render_inline(tokens)
 
 
 _HANDLERS = {
@@ -349,7 +349,7 @@ def load_notebook(relative: str, text: str) -> Iterator[ParsedDocument]:
     """Yield the one document of a notebook."""
     import nbformat  # as slow to import as all the rest, and Markdown does without
 
-    with damage_named("not a readable notebook"), warnings.catch_warnings():
+    with report_damage("not a readable notebook"), warnings.catch_warnings():
         # It warns of missing cell ids, which cost us nothing.
         warnings.simplefilter("ignore")
         book = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
@@ -362,14 +362,14 @@ def load_notebook(relative: str, text: str) -> Iterator[ParsedDocument]:
 
 
 def _add_cell(outline: Outline, cell: Any) -> None:  # noqa: ANN401 (nbformat has no cell type)
-    source = _joined(cell.get("source"))
+    source = _join_value(cell.get("source"))
     kind = cell.get("cell_type")
     if kind == "markdown":
         add_markdown(outline, source)
     elif kind == "code":
         outline.add(source.rstrip(), "code")
         for output in cell.get("outputs") or []:
-            shown = _joined(output.get("text") or (output.get("data") or {}).get("text/plain"))
+            shown = _join_value(output.get("text") or (output.get("data") or {}).get("text/plain"))
             # Long outputs are arrays and logs; tracebacks come under another name.
             if 0 < len(shown) <= _MAX_OUTPUT:
                 outline.add(f"Output:\n{shown.rstrip()}", "code")
@@ -377,7 +377,7 @@ def _add_cell(outline: Outline, cell: Any) -> None:  # noqa: ANN401 (nbformat ha
         outline.prose(source)
 
 
-def _joined(value: object) -> str:
+def _join_value(value: object) -> str:
     """Return a multi-line string, which old notebooks keep as a list of lines."""
     return "".join(map(str, value)) if isinstance(value, list) else str(value or "")
 

@@ -35,7 +35,7 @@ _MAX_DEPTH = 8  # a bound against hostile nesting; chosen, not measured
 _ORG_HEADING = re.compile(r"(\*+)\s+(?:(?:TODO|DONE)\s+)?(.+?)(?:\s+:[\w:@]+:)?\s*")
 
 
-def add_restructured(outline: Outline, text: str, *, depth: int = 0) -> None:
+def add_restructured_text(outline: Outline, text: str, *, depth: int = 0) -> None:
     """Add the blocks of reStructuredText to an outline."""
     lines = text.split("\n")
     levels: dict[str, int] = {}
@@ -49,11 +49,11 @@ def add_restructured(outline: Outline, text: str, *, depth: int = 0) -> None:
             outline.heading(level, _inline(name).replace("`", ""))
             at += used
         elif footnote := _FOOTNOTE.match(line.strip()):
-            body, at = _indented(lines, at + 1, _indent(line))
+            body, at = _take_indented(lines, at + 1, _indent(line))
             first = f"{footnote[1]} {footnote[2] or ''}".rstrip()
-            add_restructured(outline, "\n".join([first, *body]), depth=depth + 1)
+            add_restructured_text(outline, "\n".join([first, *body]), depth=depth + 1)
         elif directive or _EXPLICIT.match(line.strip()):
-            body, at = _indented(lines, at + 1, _indent(line))
+            body, at = _take_indented(lines, at + 1, _indent(line))
             name, argument = directive.groups() if directive else ("comment", "")
             _add_directive(outline, name.lower(), argument, body, depth)
         elif table := _table_at(lines, at):
@@ -148,7 +148,7 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _indented(lines: list[str], at: int, outer: int) -> tuple[list[str], int]:
+def _take_indented(lines: list[str], at: int, outer: int) -> tuple[list[str], int]:
     """Return the lines indented deeper than `outer`, dedented, and where they end."""
     end = at
     while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > outer):
@@ -172,7 +172,7 @@ def _add_directive(outline: Outline, name: str, argument: str, body: list[str], 
         if any(c.isalpha() for c in argument):
             outline.prose(_inline(argument))
         if depth < _MAX_DEPTH:
-            add_restructured(outline, text, depth=depth + 1)
+            add_restructured_text(outline, text, depth=depth + 1)
         else:
             outline.prose(text)
 
@@ -183,14 +183,14 @@ def _add_paragraph(outline: Outline, lines: list[str], at: int) -> int:
     while end < len(lines) and lines[end].strip() and not _title_at(lines, end):
         end += 1
     within = [_indent(line) > _indent(lines[at]) for line in lines[at + 1 : end]]
-    said = [line.strip() for line in lines[at:end]]
-    if within and all(within) and _TERM.fullmatch(said[0]):  # "term", what it is below
-        said = [f"{said[0].split(' : ')[0]}: {said[1]}", *said[2:]]
-    text = "\n".join(said)
+    stripped = [line.strip() for line in lines[at:end]]
+    if within and all(within) and _TERM.fullmatch(stripped[0]):  # "term", what it is below
+        stripped = [f"{stripped[0].split(' : ')[0]}: {stripped[1]}", *stripped[2:]]
+    text = "\n".join(stripped)
     literal = text.endswith("::")
     outline.prose(_inline(text[:-1] if literal else text).removesuffix("\n:"))
     if literal:
-        body, end = _indented(lines, end, _indent(lines[end - 1]))
+        body, end = _take_indented(lines, end, _indent(lines[end - 1]))
         outline.add("\n".join(body).strip("\n"), "code")
     return end
 
@@ -243,7 +243,7 @@ def load(relative: str, text: str) -> Iterator[ParsedDocument]:
     suffix = PurePosixPath(relative).suffix.lower()
     outline = Outline()
     if suffix == ".rst":
-        add_restructured(outline, text)
+        add_restructured_text(outline, text)
     elif suffix == ".org":
         add_org(outline, text)
     else:

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ingest.loaders import metadata
-from ingest.loaders.outline import Outline, grouped, lifted, lowered, ordinal, raised, table_text
+from ingest.loaders.outline import (
+    Outline,
+    add_brackets,
+    ordinal,
+    table_text,
+    write_above,
+    write_below,
+    write_superscript,
+)
 from ingest.types import Block, ParsedDocument
 
 _MAX_MATH_DEPTH = 40  # a bound against hostile nesting; chosen, not measured
@@ -17,11 +25,11 @@ _HIDDEN = ("annotation", "annotation-xml", "mphantom")
 
 def math_text(node: LexborNode) -> str:
     """Return the text of a <math> element."""
-    said = node.attributes.get("alttext")
-    if not said:
+    text = node.attributes.get("alttext")
+    if not text:
         source = node.css_first('annotation[encoding*="tex" i]')
-        said = source.text(deep=True) if source is not None else ""
-    return " ".join((said or _linear(node, 0)).split())
+        text = source.text(deep=True) if source is not None else ""
+    return " ".join((text or _linear(node, 0)).split())
 
 
 def _linear(node: LexborNode, depth: int) -> str:
@@ -36,17 +44,17 @@ def _linear(node: LexborNode, depth: int) -> str:
     first, second, third = [*parts, "", "", ""][:3]
     match node.tag:
         case "mfrac":
-            return f"{grouped(first)}/{grouped(second)}"
+            return f"{add_brackets(first)}/{add_brackets(second)}"
         case "msup" | "mover":
-            return f"{first}{lifted(second)}"
+            return f"{first}{write_above(second)}"
         case "msub" | "munder":
-            return f"{first}{lowered(second)}"
+            return f"{first}{write_below(second)}"
         case "msubsup" | "munderover":
-            return f"{first}{lowered(second)}{lifted(third)}"
+            return f"{first}{write_below(second)}{write_above(third)}"
         case "msqrt":
-            return f"√{grouped(''.join(parts))}"
+            return f"√{add_brackets(''.join(parts))}"
         case "mroot":
-            return f"{raised(second)}√{grouped(first)}"
+            return f"{write_superscript(second)}√{add_brackets(first)}"
         case "mtr":
             return ", ".join(parts)
         case "mtable":
@@ -70,18 +78,20 @@ def rows_of(table: LexborNode) -> list[list[str]]:
         cells: list[str] = []
         column = 0
         for cell in row.css("td, th"):
-            column = _continued(below, column, cells)
+            column = _repeat_spanning_cells(below, column, cells)
             text, height, width = text_of(cell), _span(cell, "rowspan"), _span(cell, "colspan")
             cells.append(text)
             if height > 1:
                 below[column] = (height - 1, width, text)
             column += width
-        _continued(below, column, cells)
+        _repeat_spanning_cells(below, column, cells)
         rows.append(cells)
     return rows
 
 
-def _continued(below: dict[int, tuple[int, int, str]], column: int, cells: list[str]) -> int:
+def _repeat_spanning_cells(
+    below: dict[int, tuple[int, int, str]], column: int, cells: list[str]
+) -> int:
     """Repeat the cells that reach down into this row; return the next free column."""
     while column in below:
         left, width, text = below.pop(column)
@@ -107,7 +117,7 @@ def text_of(node: LexborNode) -> str:
         elif found.tag == "br":
             parts.append("\n")
         elif found.tag == "sup":
-            parts.append(raised(found.text(deep=True)))
+            parts.append(write_superscript(found.text(deep=True)))
             return False
         elif found.tag == "math":
             parts.append(math_text(found))
@@ -184,7 +194,7 @@ class HtmlWalk:
                 self._flush(term=tag == "dt" and not entering)
                 if entering and tag == "li":
                     self._item = self._label
-                elif tag == "dl" and self._item:  # a term that nothing was said of
+                elif tag == "dl" and self._item:  # a term without a definition
                     self._outline.prose(self._item.removesuffix(_IS))
                     self._item = ""
         self._flush()
@@ -199,7 +209,7 @@ class HtmlWalk:
         elif tag == "br":
             self._words.append("\x00")
         elif tag == "sup":
-            self._words.append(raised(node.text(deep=True)))
+            self._words.append(write_superscript(node.text(deep=True)))
         elif tag == "img":
             self._words.append(f" {node.attributes.get('alt') or ''} ")
         elif tag == "math":
@@ -222,7 +232,7 @@ class HtmlWalk:
         return False
 
     def _label_of(self, item: LexborNode) -> str:
-        """Return what stands before an item; call it once for each, in order."""
+        """Return the number or bullet before an item; call it once for each, in order."""
         around = item.parent
         if around is None or around.tag != "ol":
             return "- "
@@ -379,12 +389,12 @@ def _blocks(tree: LexborHTMLParser) -> tuple[list[Block], str]:
     root = tree.body or tree.root
     if root is None:
         return [], ""
-    whole, heading = _walk([root])
+    blocks, heading = _walk([root])
     for selector, share in _MAIN.items():
         part, part_heading = _walk(_outermost(tree.css(selector)), is_part=True)
-        if part and _size(part) >= share * _size(whole):
+        if part and _size(part) >= share * _size(blocks):
             return part, part_heading or heading
-    return (whole, heading) if whole else _walk([root], keep_furniture=True)
+    return (blocks, heading) if blocks else _walk([root], keep_furniture=True)
 
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:

@@ -228,7 +228,7 @@ _NAMED = ("article-title", "title")
 _MAX_DEPTH = 200  # a bound against hostile nesting; chosen, not measured
 
 
-def described(root: Element) -> dict[str, object]:
+def read_metadata(root: Element) -> dict[str, object]:
     """Return the title, authors, keywords and date that known vocabularies give."""
     found: dict[str, object] = {}
     language = attribute(root, "lang")
@@ -327,13 +327,13 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
         yield fiction_book(root, relative)
     elif name == "document" and child(root, "body") is not None and "opendocument" in str(root.tag):
         yield from odf.documents(root, odf.metadata_of(root), relative, limits)
-    elif rows := _repeated(root):
+    elif rows := _find_records(root):
         yield from _records(rows, relative)
     else:
         yield _document(root, relative)
 
 
-def _repeated(root: Element) -> list[Element]:
+def _find_records(root: Element) -> list[Element]:
     """Return the children of the root when they are one kind of flat record."""
     rows = [element for element in root if local_name(element)]
     names = {local_name(row) for row in rows}
@@ -374,7 +374,7 @@ def _records(rows: list[Element], relative: str) -> Iterator[Loaded]:
 
 
 def _document(root: Element, relative: str) -> ParsedDocument:
-    fields = metadata.normalise(described(root))
+    fields = metadata.normalise(read_metadata(root))
     outline = Outline()
     _walk(outline, root, 1)
     titles = fields.get("title"), outline.first_heading
