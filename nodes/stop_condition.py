@@ -35,7 +35,7 @@ from graph.reading import (
 )
 from graph.state import Outcome, State, Update
 from reasoning.clarifying import not_found
-from reasoning.planning.compiler import WHOLE, downstream, entity_hop, other_values, ready
+from reasoning.planning.compiler import FULL_QUESTION, downstream, entity_hop, other_values, ready
 from reasoning.planning.rules import OPERATION_RULES
 from reasoning.planning.slots import Facts, problems
 from reasoning.question_words import open_words
@@ -170,7 +170,9 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
         for one in failed
         if may_rewrite
         and one not in again
-        and not (isinstance(one, MapRetrieve) or one.out == WHOLE or one.out in course.rewritten)
+        and not (
+            isinstance(one, MapRetrieve) or one.out == FULL_QUESTION or one.out in course.rewritten
+        )
     ]
     open_still = {one.out for one in (*again, *weak)}
     course.done += [out for out in state["wave"] if out not in open_still]
@@ -213,7 +215,7 @@ def _follow(state: State, search: Search, course: ReplanState, context: Context)
     failed = best_grade(state, search.question) < ENOUGH_GRADE
     if (
         state["path"] != "planned"
-        or search.out == WHOLE
+        or search.out == FULL_QUESTION
         or course.replans >= most
         or search.out not in course.done
     ):

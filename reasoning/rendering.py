@@ -106,8 +106,8 @@ def render_refusal(
             where=", ".join(dict.fromkeys(tools)) or "–", what="; ".join(looked_for)
         )
     )
-    told = reasons.get(why.value, reasons[StopReason.no_relevant_evidence.value])
-    lines.append(words.message("stopped").format(why=told))
+    sentence = reasons.get(why.value, reasons[StopReason.no_relevant_evidence.value])
+    lines.append(words.message("stopped").format(why=sentence))
     return "\n".join(lines)
 
 
