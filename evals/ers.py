@@ -270,8 +270,8 @@ def _kappas(left: Sequence[int], right: Sequence[int]) -> tuple[dict[str, float 
     from sklearn.metrics import cohen_kappa_score
 
     if len({*left, *right}) == 1:
-        said = "all scores are equal, so that agreement beyond chance cannot be told"
-        return {"plain": None, "quadratic": None}, [said]
+        note = "all scores are equal, so that agreement beyond chance cannot be told"
+        return {"plain": None, "quadratic": None}, [note]
     plain, quadratic = (
         float(cohen_kappa_score(left, right, labels=list(SCORES), weights=weights))
         for weights in (None, "quadratic")

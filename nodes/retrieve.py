@@ -87,7 +87,7 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
     operation = operation_of(state)
     if not isinstance(operation, SEARCHES):
         raise TypeError(f"{operation.op} is no search")
-    held = {item.chunk_id for item in state.get("evidence") or []}
+    known = {item.chunk_id for item in state.get("evidence") or []}
     found: list[SearchHits] = []
     evidence: list[Evidence] = []
     steps: list[Step] = []
@@ -105,9 +105,9 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
                 # One refused call must not end the run: the others may still find the answer.
                 warnings.append(f"{call.tool}: {error}")
                 result = ToolResult(auth_filter=context.auth.describe())
-            new = [item for item in result.evidence if item.chunk_id not in held]
+            new = [item for item in result.evidence if item.chunk_id not in known]
             tokens += sum(estimate_tokens(item.text) for item in new)
-            held |= {item.chunk_id for item in new}
+            known |= {item.chunk_id for item in new}
             evidence += result.evidence
             found.append(
                 SearchHits(branch=branch, chunk_ids=[one.chunk_id for one in result.evidence])

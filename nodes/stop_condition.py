@@ -28,7 +28,7 @@ from graph.reading import (
     answer_ids,
     asked_plan,
     best_grade,
-    held_evidence,
+    find_evidence,
     orphans,
     register,
     searches_of,
@@ -81,7 +81,7 @@ class ReplanState:
         self.changed |= moved
         self.done = [name for name in self.done if name not in again]
         self.chosen = {name: ways for name, ways in self.chosen.items() if name not in asked}
-        self.rewritten = {name: held for name, held in self.rewritten.items() if name not in again}
+        self.rewritten = {name: text for name, text in self.rewritten.items() if name not in again}
         for name in again & self.registers.keys():
             self.changed[name] = Register(kind=self.registers[name].kind)
         self.notes.append(f"nothing found with the values of {', '.join(moved)}: others are tried")
@@ -109,7 +109,7 @@ def extended(
         *entity_hop(question, query, search.out, name, settings),
         UnionHits(out=both, hits=[search.out, f"f{name}"]),
     ]
-    place = next(n for n, held in enumerate(operations) if held.out == search.out) + 1
+    place = next(n for n, earlier in enumerate(operations) if earlier.out == search.out) + 1
     later = [
         one if one.out in done else _renamed(one, search.out, both) for one in operations[place:]
     ]
@@ -123,14 +123,14 @@ def _renamed(operation: AnyOperation, old: str, new: str) -> AnyOperation:
     """Return an operation that reads another register in the place of one."""
     update: dict[str, Any] = {}
     for name in operation.READS:
-        held = getattr(operation, name)
-        if isinstance(held, list):
-            update[name] = list(dict.fromkeys(new if one == old else one for one in held))
-        elif isinstance(held, dict):
-            update[name] = {key: new if one == old else one for key, one in held.items()}
-        elif isinstance(held, Reference):
-            update[name] = Reference(ref=new) if held.ref == old else held
-        elif held == old and name != "query":
+        value = getattr(operation, name)
+        if isinstance(value, list):
+            update[name] = list(dict.fromkeys(new if one == old else one for one in value))
+        elif isinstance(value, dict):
+            update[name] = {key: new if one == old else one for key, one in value.items()}
+        elif isinstance(value, Reference):
+            update[name] = Reference(ref=new) if value.ref == old else value
+        elif value == old and name != "query":
             update[name] = new
     return operation.model_copy(update=update)
 
@@ -225,10 +225,10 @@ def _follow(state: State, search: Search, course: ReplanState, context: Context)
         return
     names = answer_ids(state, search.question)
     question = next((one for one in asked_plan(state).questions if one.id in names), None)
-    held = register(state, search.out)
-    if question is None or held is None or not held.hits:
+    stored = register(state, search.out)
+    if question is None or stored is None or not stored.hits:
         return
-    found = held_evidence(state, held.hits)
+    found = find_evidence(state, stored.hits)
     best = max(item.grades.get(name, 0) for item in found for name in names)
     used = [item for item in found if any(item.grades.get(n, 0) == best for n in names)]
     left = open_words(question, used, context.tools.term_weights())

@@ -235,8 +235,8 @@ def _widened(
             away = item.ordinal - hit.ordinal
             if item.chunk_id not in known and away in places:
                 known.add(item.chunk_id)
-                told = {"scores": {NEIGHBOUR: float(away)}, "query": hit.query, "tool": hit.tool}
-                update = {"score": scores[hit.chunk_id], **told}
+                origin = {"scores": {NEIGHBOUR: float(away)}, "query": hit.query, "tool": hit.tool}
+                update = {"score": scores[hit.chunk_id], **origin}
                 widened.append(item.model_copy(update=update))
     return widened
 
@@ -276,11 +276,11 @@ def run_stages(
 @contextmanager
 def traced(trace: list[StageStep], name: str, before: int = 0) -> Iterator[dict[str, Any]]:
     """Time one stage and add its step to the trace, with what it says of itself."""
-    told: dict[str, Any] = {"before": before, "after": before}
+    figures: dict[str, Any] = {"before": before, "after": before}
     started = time.perf_counter()
-    yield told
+    yield figures
     spent = round(1000 * (time.perf_counter() - started), 3)
-    trace.append(StageStep(name=name, ms=spent, **told))
+    trace.append(StageStep(name=name, ms=spent, **figures))
 
 
 def switched(index: Index, switch: str) -> bool:
