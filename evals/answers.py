@@ -25,13 +25,13 @@ from evals.summary import (
     DIGITS,
     LATENCY,
     Difference,
+    compare_pairs,
     difference_json,
-    grouped,
+    group_figures,
     intervals,
     latency,
-    paired,
     percentile,
-    rounded,
+    round_interval,
 )
 from graph.context import PipelineName
 
@@ -248,7 +248,7 @@ def figures(asked: Sequence[AnswerOutcome], settings: Settings) -> dict[str, Any
         "n": len(asked),
         "metrics": {name: _mean(column) for name, column in columns.items()},
         "ci": {
-            name: rounded(intervals([column], settings)[0]) if column else None
+            name: round_interval(intervals([column], settings)[0]) if column else None
             for name, column in columns.items()
         },
         "counts": {name: len(column) for name, column in columns.items()},
@@ -293,7 +293,7 @@ def compared(
     measures: dict[str, Figure] = {**METRICS, LATENCY: lambda one: one.ms}
     for name, found in measures.items():
         pairs = [(found(a), found(b)) for a, b in zip(first, second, strict=True)]
-        if (both := paired(pairs, settings)) is not None:
+        if (both := compare_pairs(pairs, settings)) is not None:
             named[name] = both
     return named
 
@@ -361,6 +361,6 @@ def answers_json(run: AnswersRun, settings: Settings) -> dict[str, Any]:
         "spent": spent(run.asked),
         "degraded": degraded(run.asked),
         "stop_reasons": stop_reasons(run.asked),
-        **grouped(run.asked, lambda keep: figures([*filter(keep, run.asked)], settings)),
+        **group_figures(run.asked, lambda keep: figures([*filter(keep, run.asked)], settings)),
         "questions": question_rows(run.asked),
     }

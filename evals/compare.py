@@ -24,7 +24,7 @@ from evals.summary import (
     difference_json,
     distances,
     figures,
-    grouped,
+    group_figures,
     in_group,
     language_of,
     languages,
@@ -71,7 +71,7 @@ def evaluate(
         "confidence": CONFIDENCE,
         **shown(mine),
         LATENCY: latency(mine.runs),
-        **grouped(mine.runs, lambda keep: shown(mine.part(keep))),
+        **group_figures(mine.runs, lambda keep: shown(mine.part(keep))),
     }
     warnings = [*corpus_warnings(dataset, corpus), *run.warnings]
     if against is not None:

@@ -125,7 +125,7 @@ def describe_question(state: State, question: SubQuestion) -> str:
     return state["query"].question if invented else question.text
 
 
-def settled(state: State) -> dict[str, Finding]:
+def collect_settled(state: State) -> dict[str, Finding]:
     """Return the values of slots that the evidence of a question downstream has confirmed."""
     values: dict[str, Finding] = {}
     for question_id, ways in (state.get("chosen") or {}).items():

@@ -37,7 +37,7 @@ def calls_of(
     the filled query. Without tools the specs choose; with a value in the query they may add one,
     since the planner chose by the words around the slot.
     """
-    language = spoken(question, query)
+    language = choose_language(question, query)
     planned = [call for call in question.calls if call.tool in operation.tools]
     own = query.query == filled(question.query, {}) and not query.values
     if own and planned and all(call.arguments for call in planned):
@@ -55,7 +55,7 @@ def calls_of(
     ]
 
 
-def spoken(question: SubQuestion, query: FilledQuery) -> str:
+def choose_language(question: SubQuestion, query: FilledQuery) -> str:
     """Return the language of a question; of a plan file it may have to be detected."""
     if question.language != UNDETERMINED:
         return question.language

@@ -88,7 +88,7 @@ class ReplanState:
         return True
 
 
-def extended(
+def add_hop(
     operations: Sequence[AnyOperation],
     search: AnyOperation,
     question: SubQuestion,
@@ -237,7 +237,7 @@ def _follow(state: State, search: Search, course: ReplanState, context: Context)
         return
     query = left.text or question.query
     asked = question.model_copy(update={"id": search.question})  # of several values, the question
-    longer = extended(course.operations, search, asked, query, course.done, state["plan"], settings)
+    longer = add_hop(course.operations, search, asked, query, course.done, state["plan"], settings)
     if longer != course.operations:
         course.operations = longer
         course.replans += 1

@@ -41,7 +41,7 @@ class Named(NamedTuple):
     near: list[DocumentName]
 
 
-def named(name: str, known: Sequence[DocumentName], *, sure: bool) -> Named:
+def find_documents(name: str, known: Sequence[DocumentName], *, sure: bool) -> Named:
     """Return the documents of a name; one that may be no name at all must fit better.
 
     Of several versions the newest counts.
@@ -126,7 +126,7 @@ class Summarise(Tool):
         """Return what is read and its passages in their order, else documents of a similar name."""
         given = self._checked(SummaryArguments, arguments, auth, deadline)
         known = self._index.catalogue.document_names(auth, self._index.collection.id)
-        found = named(given.document, known, sure=given.near)
+        found = find_documents(given.document, known, sure=given.near)
         meant = found.documents if given.document else known
         if meant:
             keys = self._document(meant) if given.document else self._collection(meant)

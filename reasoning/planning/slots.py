@@ -129,7 +129,7 @@ def plain_query(question: SubQuestion) -> FilledQuery:
     return FilledQuery(text=filled(question.text, {}), query=filled(question.query, {}))
 
 
-def composed(
+def compose_queries(
     operation: ComposeQuery,
     plan: Plan,
     registers: Mapping[str, Register],

@@ -146,7 +146,7 @@ def only_summarises(question: SubQuestion) -> bool:
     return bool(question.calls) and all(call.tool == SUMMARISE for call in question.calls)
 
 
-def summarised(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
+def map_summary_rows(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
     """Return the rows that say what a summary is made of, by the passages they hold."""
     rows = [one for one in evidence if one.kind == ROW and one.tool == SUMMARISE]
     return {key: row for row in rows for key in (row.chunk_id, *row.metadata.get(HELD, ()))}
@@ -158,7 +158,7 @@ def summary_claims(
     """Return the extracts that summaries are made of, and the plan of the questions left."""
     claims: list[Claim] = []
     left = []
-    listed = summarised(evidence)
+    listed = map_summary_rows(evidence)
     for question in plan.questions:
         own = [one for one in evidence if one.chunk_id in listed and one.grades.get(question.id)]
         if not own:

@@ -54,7 +54,7 @@ ADJECTIVES = ("ADJF", "PRTF")
 def inflect_phrase(
     phrase: str, words: Sequence[Word], form: str, agreeing: Sequence[Word], lists: Lexicon
 ) -> str:
-    """Return words in a form; those that have none are left as they are.
+    """Return a phrase in a grammatical form; one that has no such form is returned unchanged.
 
     The noun of a Cyrillic phrase agrees in number with the words `agreeing`.
     """
