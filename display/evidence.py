@@ -116,17 +116,17 @@ def _row(place: int, item: Evidence, best: dict[tuple[str, str], float]) -> list
     channels = ", ".join(f"{name} {value:.2f}" for name, value in item.scores.items())
     where = where_in(item)
     title = element("strong", {}, escaped(name_of(item)))
-    told = element("span", {"class": "where"}, escaped(f" {where}" if where else ""))
+    location = element("span", {"class": "where"}, escaped(f" {where}" if where else ""))
     short = line(item.text)
-    whole = element("p", {}, escaped(item.text))
+    full = element("p", {}, escaped(item.text))
     text = (
-        folded(f"{short[:EXCERPT]}…", whole, opened=False)
+        folded(f"{short[:EXCERPT]}…", full, opened=False)
         if len(short) > EXCERPT
         else joined(opening("br"), escaped(short))
     )
     grade = element("span", {"class": "grade"}, escaped(grade_mark(item.grades)))
     by = element("span", {"title": channels}, escaped(item.tool))
-    return [escaped(place), grade, score, joined(title, told, text), by]
+    return [escaped(place), grade, score, joined(title, location, text), by]
 
 
 def _line(place: int, item: Evidence) -> str:
@@ -157,12 +157,12 @@ def answer_text(answer: Answer) -> Markup:
     parts: list[Markup] = []
     place = 0
     for claim in answer.claims:
-        said = f"{claim.text} "
+        spoken = f"{claim.text} "
         marks = citation_marks(claim, numbers)
-        found = answer.text.find(said + marks, place)
+        found = answer.text.find(spoken + marks, place)
         if found < 0:
             continue
-        end = found + len(said)
+        end = found + len(spoken)
         parts.append(escaped(answer.text[place:end]))
         for number in dict.fromkeys(numbers[one.chunk_id] for one in claim.citations):
             attributes = {"class": "cite", "title": quotes[number]}
@@ -248,8 +248,8 @@ def compared(searches: Mapping[str, Sequence[Evidence]], shown: int = 10) -> Vie
         ]
         shorts = [element("span", {"class": "short"}, escaped(cell)) for cell in cells]
         rows.append([_named(items[key]), *shorts])
-        told = ", ".join(f"{name} {cell}" for name, cell in zip(searches, cells, strict=True))
-        lines.append(f"{line(items[key].title)}: {told}")
+        found_at = ", ".join(f"{name} {cell}" for name, cell in zip(searches, cells, strict=True))
+        lines.append(f"{line(items[key].title)}: {found_at}")
     return View(table(["passage", *searches], rows, set(searches)), "\n".join(lines))
 
 

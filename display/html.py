@@ -121,7 +121,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[Markup]], numbers: set[
     return element("div", frame, made)
 
 
-def bar(share: float, told: str, width: int = 70) -> Markup:
+def bar(share: float, label: str, width: int = 70) -> Markup:
     """Return a bar that is filled to a share, 0..1, with its value beside it."""
     filled = max(0.0, min(1.0, share)) * width
     frame = {"width": width, "height": 8, "rx": 2, "fill": "currentColor"}
@@ -133,7 +133,7 @@ def bar(share: float, told: str, width: int = 70) -> Markup:
         inner,
         full,
     )
-    return element("span", {"class": "short"}, picture, escaped(f" {told}"))
+    return element("span", {"class": "short"}, picture, escaped(f" {label}"))
 
 
 def _joined_spans(spans: Iterable[Span], length: int) -> list[Span]:

@@ -148,12 +148,12 @@ def _pieces(text: str) -> list[str]:
                 piece = ""
             piece += character
             if wide and unicodedata.category(character) not in ("Ps", "Pi"):
-                held = piece
+                ended = piece
                 piece = ""
-                if unicodedata.category(character)[0] == "P" and found and held == character:
-                    found[-1] += held  # a mark does not begin a line
+                if unicodedata.category(character)[0] == "P" and found and ended == character:
+                    found[-1] += ended  # a mark does not begin a line
                 else:
-                    found.append(held)
+                    found.append(ended)
         if piece:
             found.append(piece)
     return found
@@ -203,19 +203,19 @@ class Outcome:
 
 def plan_of(run: RunRecord) -> Plan:
     """Return the plan that a run carried out; it has no question when the run ended before."""
-    held: dict[str, Any] = run.result.get("plan") or {}
-    return Plan(questions=[SubQuestion.model_validate(one) for one in held.get("questions", [])])
+    plan: dict[str, Any] = run.result.get("plan") or {}
+    return Plan(questions=[SubQuestion.model_validate(one) for one in plan.get("questions", [])])
 
 
 def outcome_of(run: RunRecord) -> Outcome:
     """Return what a run asked and found for each question of its plan."""
-    held: dict[str, Any] = run.result.get("plan") or {}
+    plan: dict[str, Any] = run.result.get("plan") or {}
     ids = [question.id for question in plan_of(run).questions]
     asked: dict[str, list[str]] = {}
-    for one in held.get("asked", []):
+    for one in plan.get("asked", []):
         asked.setdefault(_question_of(one["id"], ids), []).append(one["text"])
     values: dict[str, list[str]] = {}
-    for slot in held.get("slots", []):
+    for slot in plan.get("slots", []):
         values.setdefault(slot["question"], []).append(slot["value"])
     answered = {_question_of(one["question_id"], ids) for one in run.result.get("claims", [])}
     reached = {step.question_id for step in run.trail}

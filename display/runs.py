@@ -103,7 +103,7 @@ def _evidence_part(evidence: EvidenceList) -> Markup:
 
 def _used(run: RunRecord) -> list[tuple[str, object]]:
     used: dict[str, Any] = run.result.get("usage") or {}
-    counts = [(f"{told}:", used[name]) for name, told in USAGE.items() if used.get(name)]
+    counts = [(f"{label}:", used[name]) for name, label in USAGE.items() if used.get(name)]
     return [*counts, ("time:", f"{used.get('ms', 0):.0f} ms"), ("run:", run.run_id)]
 
 
@@ -113,9 +113,9 @@ def _decision(step: Step) -> str:
 
 def _text(run: RunRecord, answer: Answer) -> str:
     used = ", ".join(f"{name} {value}" for name, value in _used(run))
-    told = [f"warning: {one}" for one in answer.warnings]
+    warnings = [f"warning: {one}" for one in answer.warnings]
     stopped = f"stopped: {answer.stop_reason.value}, {used}"
-    return "\n".join([answer.text, *source_lines(answer.claims), *told, stopped])
+    return "\n".join([answer.text, *source_lines(answer.claims), *warnings, stopped])
 
 
 # Nothing is loaded and nothing runs, whatever a document managed to say.

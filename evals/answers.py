@@ -25,13 +25,13 @@ from evals.summary import (
     DIGITS,
     LATENCY,
     Difference,
+    compare_pairs,
     difference_json,
-    grouped,
+    group_figures,
     intervals,
     latency,
-    paired,
     percentile,
-    rounded,
+    round_interval,
 )
 from graph.context import PipelineName
 
@@ -69,7 +69,7 @@ class AnswerOutcome:
         return frozenset(one["document_id"] for one in self._citations())
 
     @property
-    def said(self) -> list[str]:
+    def texts(self) -> list[str]:
         """Return the sentences of the answer and those they cite."""
         claims = [claim["text"] for claim in self.result.get("claims", [])]
         return [*claims, *(one["quote"] for one in self._citations())]
@@ -167,13 +167,13 @@ def judged_answers(answers: Iterable[str]) -> list[str]:
     return [answer for answer in answers if folded(answer) and folded(answer) not in YES_NO]
 
 
-def contains_answer(answers: Sequence[str], said: Iterable[str]) -> bool:
+def contains_answer(answers: Sequence[str], given: Iterable[str]) -> bool:
     """Tell whether any accepted answer stands as whole words within any of the texts.
 
     Characters of scripts without blanks between words are words by themselves.
     """
     patterns = [_pattern(folded(answer)) for answer in answers if folded(answer)]
-    texts = [folded(text) for text in said]
+    texts = [folded(text) for text in given]
     return any(pattern.search(text) for pattern in patterns for text in texts)
 
 
@@ -223,7 +223,7 @@ def citation_precision(asked: AnswerOutcome) -> float | None:
 def answer_contained(asked: AnswerOutcome) -> float | None:
     """Return 1 when a gold answer stands within a sentence of the answer or one it cites."""
     gold = judged_answers(asked.query.answers)
-    return float(contains_answer(gold, asked.said)) if gold else None
+    return float(contains_answer(gold, asked.texts)) if gold else None
 
 
 METRICS: dict[str, Figure] = {
@@ -248,7 +248,7 @@ def figures(asked: Sequence[AnswerOutcome], settings: Settings) -> dict[str, Any
         "n": len(asked),
         "metrics": {name: _mean(column) for name, column in columns.items()},
         "ci": {
-            name: rounded(intervals([column], settings)[0]) if column else None
+            name: round_interval(intervals([column], settings)[0]) if column else None
             for name, column in columns.items()
         },
         "counts": {name: len(column) for name, column in columns.items()},
@@ -293,7 +293,7 @@ def compared(
     measures: dict[str, Figure] = {**METRICS, LATENCY: lambda one: one.ms}
     for name, found in measures.items():
         pairs = [(found(a), found(b)) for a, b in zip(first, second, strict=True)]
-        if (both := paired(pairs, settings)) is not None:
+        if (both := compare_pairs(pairs, settings)) is not None:
             named[name] = both
     return named
 
@@ -305,9 +305,9 @@ def question_rows(asked: Sequence[AnswerOutcome]) -> list[dict[str, Any]]:
             "id": one.query.query_id,
             "type": one.query.type,
             "answered": not one.refused,
-            "contained": _told(answer_contained(one)),
-            "gold_cited": _told(any_gold_cited(one)),
-            "all_gold_cited": _told(all_gold_cited(one)),
+            "contained": _as_bool(answer_contained(one)),
+            "gold_cited": _as_bool(any_gold_cited(one)),
+            "all_gold_cited": _as_bool(all_gold_cited(one)),
             "stop_reason": one.stop_reason,
             "ms": None if one.ms is None else round(one.ms, 1),
             OPERATIONS: one.operations,
@@ -316,7 +316,7 @@ def question_rows(asked: Sequence[AnswerOutcome]) -> list[dict[str, Any]]:
     ]
 
 
-def _told(value: float | None) -> bool | None:
+def _as_bool(value: float | None) -> bool | None:
     return None if value is None else bool(value)
 
 
@@ -361,6 +361,6 @@ def answers_json(run: AnswersRun, settings: Settings) -> dict[str, Any]:
         "spent": spent(run.asked),
         "degraded": degraded(run.asked),
         "stop_reasons": stop_reasons(run.asked),
-        **grouped(run.asked, lambda keep: figures([*filter(keep, run.asked)], settings)),
+        **group_figures(run.asked, lambda keep: figures([*filter(keep, run.asked)], settings)),
         "questions": question_rows(run.asked),
     }

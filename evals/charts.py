@@ -238,22 +238,22 @@ class Chart:
 
 def charts(section: Section) -> list[Chart]:
     """Return the charts of one section; those without anything to show are left out."""
-    whole = section.whole
+    overall = section.whole
     metrics = [
-        (title, [_bar(whole, place, metric) for place in range(len(whole.pipelines))])
+        (title, [_bar(overall, place, metric) for place in range(len(overall.pipelines))])
         for metric, title in METRICS.items()
     ]
-    drawn = [_bars("metrics", f"Metrics on {whole.name}", "mean", whole, metrics)]
+    drawn = [_bars("metrics", f"Metrics on {overall.name}", "mean", overall, metrics)]
     for name, kind, parts in (
         ("types", "query type", section.by_type),
         ("languages", "language", section.by_language),
     ):
         if parts:
             metric = METRICS[GROUP_METRIC]
-            title = f"{metric} by {kind} on {whole.name}{_numbered(parts)}"
-            drawn.append(_bars(name, title, metric, whole, _group_bars(parts)))
-    drawn.append(_rank_chart(whole))
-    distance = _distance_chart(whole)
+            title = f"{metric} by {kind} on {overall.name}{_numbered(parts)}"
+            drawn.append(_bars(name, title, metric, overall, _group_bars(parts)))
+    drawn.append(_rank_chart(overall))
+    distance = _distance_chart(overall)
     return [*drawn, distance] if distance else drawn
 
 
@@ -345,8 +345,8 @@ def _distance_chart(part: ComparedGroup) -> Chart | None:
         for axis, (pipeline, relevant, other) in zip(axes, shown, strict=True):
             kinds = ((relevant, "relevant", COLOURS[0]), (other, "not relevant", COLOURS[1]))
             for values, kind, colour in kinds:
-                said = f"{kind} (n = {len(values)})"
-                axis.hist(values, bins=BINS, range=span, color=colour, alpha=0.65, label=said)
+                legend = f"{kind} (n = {len(values)})"
+                axis.hist(values, bins=BINS, range=span, color=colour, alpha=0.65, label=legend)
             axis.set_title(pipeline)
             axis.set_xlabel("distance of the best hit, 1 − cosine")
             axis.legend(fontsize=7)

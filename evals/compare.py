@@ -24,7 +24,7 @@ from evals.summary import (
     difference_json,
     distances,
     figures,
-    grouped,
+    group_figures,
     in_group,
     language_of,
     languages,
@@ -71,7 +71,7 @@ def evaluate(
         "confidence": CONFIDENCE,
         **shown(mine),
         LATENCY: latency(mine.runs),
-        **grouped(mine.runs, lambda keep: shown(mine.part(keep))),
+        **group_figures(mine.runs, lambda keep: shown(mine.part(keep))),
     }
     warnings = [*corpus_warnings(dataset, corpus), *run.warnings]
     if against is not None:
@@ -91,9 +91,9 @@ def corpus_warnings(dataset: Dataset, corpus: Corpus) -> list[str]:
     """Return what is to be known of the documents: unknown, or left out by ingest."""
     warnings = list(dataset.warnings)
     if corpus.left_out:
-        said = "documents that ingest left out count as not found"
+        warning = "documents that ingest left out count as not found"
         why = f"; the first reason: {corpus.reasons[0]}" if corpus.reasons else ""
-        warnings.append(f"{said}: {listed(corpus.left_out)}{why}")
+        warnings.append(f"{warning}: {listed(corpus.left_out)}{why}")
     return warnings
 
 
@@ -219,9 +219,9 @@ def _part(name: str, pipelines: list[Measured], settings: Settings) -> ComparedG
 
 def section_json(section: Section) -> dict[str, Any]:
     """Return a section as `carrel eval compare --json` prints it."""
-    whole = section.whole
-    found = {"dataset": whole.name, **_part_json(whole)}
-    for one in whole.pipelines:
+    overall = section.whole
+    found = {"dataset": overall.name, **_part_json(overall)}
+    for one in overall.pipelines:
         found["pipelines"][one.pipeline] |= {
             "first_relevant": rank_groups(one.runs),
             "distance": _distance_json(one),

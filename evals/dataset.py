@@ -289,8 +289,8 @@ def _answers(found: dict[str, Any]) -> tuple[str, ...]:
     accepted = value if isinstance(value, list) else [value]
     # A whole table, or nothing, is no answer that a sentence could contain.
     plain = [one for one in accepted if isinstance(one, str | int | float)]
-    said = [str(one) for one in plain if not isinstance(one, bool)]
-    return tuple(dict.fromkeys(text.strip() for text in said if text.strip()))
+    written = [str(one) for one in plain if not isinstance(one, bool)]
+    return tuple(dict.fromkeys(text.strip() for text in written if text.strip()))
 
 
 def _unknown_queries(judgments: Judgments, queries: list[JudgedQuery]) -> list[str]:

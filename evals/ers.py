@@ -22,7 +22,7 @@ from core.question import checked_question
 from core.settings import Settings
 from evals.corpus import Progress
 from evals.dataset import read_lines, read_objects
-from evals.summary import DIGITS, intervals, rounded
+from evals.summary import DIGITS, intervals, round_interval
 from stores.sqlite.rows import digest
 
 # What a spreadsheet takes for a formula, also in the full width of East Asian keyboards.
@@ -270,8 +270,8 @@ def _kappas(left: Sequence[int], right: Sequence[int]) -> tuple[dict[str, float 
     from sklearn.metrics import cohen_kappa_score
 
     if len({*left, *right}) == 1:
-        said = "all scores are equal, so that agreement beyond chance cannot be told"
-        return {"plain": None, "quadratic": None}, [said]
+        note = "all scores are equal, so that agreement beyond chance cannot be told"
+        return {"plain": None, "quadratic": None}, [note]
     plain, quadratic = (
         float(cohen_kappa_score(left, right, labels=list(SCORES), weights=weights))
         for weights in (None, "quadratic")
@@ -286,5 +286,5 @@ def _means(left: Sequence[int], right: Sequence[int], settings: Settings) -> dic
         "rater1": round(fmean(left), DIGITS),
         "rater2": round(fmean(right), DIGITS),
         "ers": round(fmean(both), DIGITS),
-        "ci": rounded(intervals([both], settings)[0]),
+        "ci": round_interval(intervals([both], settings)[0]),
     }

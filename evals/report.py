@@ -25,7 +25,7 @@ from evals.charts import (
     standalone,
 )
 from evals.compare import Section
-from evals.runner import WHOLE
+from evals.runner import ANSWERING
 from evals.summary import CONFIDENCE
 from ingest.quality.texts import QualityFinding, QualityReport, Spread
 
@@ -72,7 +72,7 @@ def report(sections: Sequence[Section], settings: Settings) -> list[Block]:
 
 
 def _method(names: Sequence[str], settings: Settings) -> str:
-    said = [
+    sentences = [
         "Figures are means over the queries that have a judged relevant document; precision,"
         " recall and reciprocal rank count grades of 1 and more, nDCG uses the grades as gains.",
         f"Parentheses hold {CONFIDENCE:.0%} bootstrap intervals"
@@ -81,19 +81,19 @@ def _method(names: Sequence[str], settings: Settings) -> str:
         " randomisation test, not corrected for the number of comparisons.",
         f"Latency is of one search for {settings.retrieval.top_k} results on this machine.",
     ]
-    if whole := [name for name in names if name in WHOLE]:
-        said.append(
-            f"For {' and '.join(whole)} it is the whole answer, and the ranking is the evidence of"
-            " the answer, which is short: recall far down the ranking says little."
+    if answering := [name for name in names if name in ANSWERING]:
+        sentences.append(
+            f"For {' and '.join(answering)} it is the whole answer, and the ranking is the evidence"
+            " of the answer, which is short: recall far down the ranking says little."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _section(section: Section, number: int) -> list[Block]:
-    whole = section.whole
+    overall = section.whole
     found: list[Block] = [
-        Heading(f"{whole.name} (n = {whole.n})", 2),
-        metric_table(whole),
+        Heading(f"{overall.name} (n = {overall.n})", 2),
+        metric_table(overall),
     ]
     drawn = {chart.name: chart for chart in charts(section)}
 
@@ -109,9 +109,9 @@ def _section(section: Section, number: int) -> list[Block]:
         if parts:
             found += [Heading(title, 3), group_table(parts, kind)]
             show(name)
-    found += [Heading("Rank of the first relevant document", 3), rank_table(whole.pipelines)]
+    found += [Heading("Rank of the first relevant document", 3), rank_table(overall.pipelines)]
     show("ranks")
-    if table := distance_table(whole.pipelines):
+    if table := distance_table(overall.pipelines):
         found += [Heading("Distance of the best hit", 3), table]
         show("distances")
     remarks = [*section.warnings, *section.notes]

@@ -24,8 +24,8 @@ from retrievers.types import Index, Query
 
 AGENTIC: PipelineName = "agentic"
 AUTO: PipelineName = "auto"
-WHOLE = (AGENTIC, AUTO)  # what is timed is the whole answer
-PIPELINES = (*RETRIEVAL, *WHOLE)
+ANSWERING = (AGENTIC, AUTO)  # what is timed is the whole answer
+PIPELINES = (*RETRIEVAL, *ANSWERING)
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Searcher:
 
         Where the whole graph answers, its evidence, best first, is the ranking.
         """
-        for whole in WHOLE:
-            if self.pipeline == whole:
-                result = self.session.ask(text, AUTH, COLLECTION, pipeline=whole).result
+        for pipeline in ANSWERING:
+            if self.pipeline == pipeline:
+                result = self.session.ask(text, AUTH, COLLECTION, pipeline=pipeline).result
                 names = ("document_id", "chunk_id", "score")
                 found = [Hit(*(item[name] for name in names)) for item in result["evidence"]]
                 return Hits(found, result["warnings"])
@@ -77,7 +77,7 @@ class Searcher:
 
         An answer has no more evidence than what `search` found.
         """
-        if self.pipeline in WHOLE:
+        if self.pipeline in ANSWERING:
             return found
         return self._run(text, self._index.settings.evaluation.depth, choose=False)
 

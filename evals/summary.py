@@ -263,16 +263,16 @@ def figures(of: Measured, bounds: Mapping[str, Interval]) -> dict[str, Any]:
     return {
         "n": len(of.rows),
         "metrics": {metric: round(of.mean(metric), DIGITS) for metric in METRICS},
-        "ci": {metric: rounded(bounds[metric]) for metric in METRICS},
+        "ci": {metric: round_interval(bounds[metric]) for metric in METRICS},
     }
 
 
-def rounded(interval: Interval) -> list[float] | None:
+def round_interval(interval: Interval) -> list[float] | None:
     """Return an interval as JSON has it."""
     return None if interval is None else [round(end, DIGITS) for end in interval]
 
 
-def grouped(
+def group_figures(
     runs: Sequence[QueryOutcome], figures_of: Callable[[Keep], dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the figures per query type and per language, where there are such."""
@@ -295,12 +295,12 @@ def compared(first: Measured, second: Measured, settings: Settings) -> dict[str,
     )
     named = dict(zip(METRICS, found, strict=True))
     times = [(a.ms, b.ms) for a, b in zip(first.runs, second.runs, strict=True)]
-    if (slower := paired(times, settings)) is not None:
+    if (slower := compare_pairs(times, settings)) is not None:
         named[LATENCY] = slower
     return named
 
 
-def paired(
+def compare_pairs(
     pairs: Iterable[tuple[float | None, float | None]], settings: Settings
 ) -> Difference | None:
     """Return first − second over the queries that have both, None where none has."""
@@ -316,7 +316,7 @@ def difference_json(found: Mapping[str, Difference]) -> dict[str, Any]:
     return {
         metric: {
             "difference": round(one.mean, DIGITS),
-            "ci": rounded(one.interval),
+            "ci": round_interval(one.interval),
             "p": round(one.p, DIGITS),
             **{key: value for key, value in asdict(one).items() if key in _COUNTS},
         }

@@ -114,15 +114,15 @@ class Asking:
         """
         name = conversation.id
         self.threads.keep(name, conversation.checkpoint_id)
-        waiting, said = conversation.waiting, asked.question
+        waiting, text = conversation.waiting, asked.question
         asked.rebuilt = self._unusable(conversation, asked.context.auth)
         given: Any
         if asked.rebuilt or waiting is None or not self.threads.latest(name):
             waiting = None
             kept = self._kept(conversation, asked.context.auth) if asked.rebuilt else []
-            given = {"messages": [*kept, HumanMessage(said)]}
+            given = {"messages": [*kept, HumanMessage(text)]}
         else:
-            given = Command(resume=said)
+            given = Command(resume=text)
         graph = self._graph.copy(update={"checkpointer": self.threads.saver})
         try:
             for mode, data in stream(graph, given, asked.context, name):
@@ -154,7 +154,7 @@ class Asking:
             self.threads.delete(conversation.id)
             return CLOSED
         waits = conversation.waiting is not None
-        return "" if self.threads.whole(conversation.id, waits=waits) else LOST
+        return "" if self.threads.can_resume(conversation.id, waits=waits) else LOST
 
     def _kept(self, conversation: Conversation, auth: AuthContext) -> list[AnyMessage]:
         """Return the text of the kept turns, as far as the caller may see it now."""

@@ -78,11 +78,11 @@ class Context:
         """Return the wall-clock time since `started` as usage, and one step."""
         return Usage(steps=1, ms=round((self.clock() - started) * 1000, 3))
 
-    def step(self, node: str, began: float, ledger: Ledger | None = None, **told: Any) -> Step:  # noqa: ANN401
+    def step(self, node: str, began: float, ledger: Ledger | None = None, **fields: Any) -> Step:  # noqa: ANN401
         """Record what a node did since `began`, with what the chat model did in it."""
         if ledger is not None:
-            told |= {"calls": ledger.calls, "degraded": "; ".join(ledger.degraded)}
-        return Step(node=node, ms=self.elapsed(began).ms, **told)
+            fields |= {"calls": ledger.calls, "degraded": "; ".join(ledger.degraded)}
+        return Step(node=node, ms=self.elapsed(began).ms, **fields)
 
     def deadline(self, started: float) -> float:
         """Return when this run's time is used up, by the clock."""

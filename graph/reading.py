@@ -59,8 +59,8 @@ def queries_of(state: State, operation: Search) -> list[FilledQuery]:
         ]
     if isinstance(operation.query, str):
         return [plain_query(question).model_copy(update={"query": operation.query})]
-    held = register(state, operation.query.ref)
-    return held.queries if held else []
+    stored = register(state, operation.query.ref)
+    return stored.queries if stored else []
 
 
 def branches_of(state: State, operation: Search) -> list[SubQuestion]:
@@ -118,14 +118,14 @@ def orphans(state: State) -> set[str]:
     return lost
 
 
-def told(state: State, question: SubQuestion) -> str:
+def describe_question(state: State, question: SubQuestion) -> str:
     """Return a question as a reader sees it: with its value, or as it was asked."""
     made = {question.id, question.id.rpartition(".")[0]}
     invented = any(one.id in made and uses(one) for one in state["plan"].questions)
     return state["query"].question if invented else question.text
 
 
-def settled(state: State) -> dict[str, Finding]:
+def collect_settled(state: State) -> dict[str, Finding]:
     """Return the values of slots that the evidence of a question downstream has confirmed."""
     values: dict[str, Finding] = {}
     for question_id, ways in (state.get("chosen") or {}).items():
@@ -134,7 +134,7 @@ def settled(state: State) -> dict[str, Finding]:
     return values
 
 
-def held_evidence(state: State, chunk_ids: Sequence[str]) -> list[Evidence]:
+def find_evidence(state: State, chunk_ids: Sequence[str]) -> list[Evidence]:
     """Return the evidence of these chunks, in their order."""
     known = {item.chunk_id: item for item in state.get("evidence") or []}
     return [known[name] for name in chunk_ids if name in known]

@@ -42,13 +42,13 @@ def rankings_of(state: State) -> list[Ranking]:
     for operation in state.get("operations") or []:
         if not isinstance(operation, SEARCHES):
             continue
-        held = register(state, operation.out)
-        searches = held.searches if held else []
+        stored = register(state, operation.out)
+        searches = stored.searches if stored else []
         if isinstance(operation, MapRetrieve):
             found += [Ranking("hop", hits.chunk_ids) for hits in searches]
             continue
         kept = _kept(state, operation)
-        first = held.first_pass if held else 0
+        first = stored.first_pass if stored else 0
         for place, hits in enumerate(searches):
             if place >= first:
                 found.append(Ranking("rewritten", hits.chunk_ids))
@@ -126,10 +126,10 @@ def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> d
 
 def _claim(claim: Claim, of: dict[str, str]) -> dict[str, Any]:
     """Return a claim; of several collections each citation names its own."""
-    told = claim.model_dump()
-    for citation in told["citations"]:
+    fields = claim.model_dump()
+    for citation in fields["citations"]:
         citation["collection"] = of.get(citation["evidence_id"], "")
-    return told
+    return fields
 
 
 def _plan(state: dict[str, Any]) -> dict[str, Any]:

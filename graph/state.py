@@ -45,8 +45,8 @@ class SummedSerializer(JsonPlusSerializer):
     def loads_typed(self, data: tuple[str, bytes]) -> Any:  # noqa: ANN401 - as LangGraph has it
         """Return the value; raises ValueError when it is not what was written."""
         named, value = data
-        kind, _, told = named.partition(MARK)
-        if told != f"{_sum(kind, value):08x}":
+        kind, _, checksum = named.partition(MARK)
+        if checksum != f"{_sum(kind, value):08x}":
             raise ValueError("a stored state is not what was written")
         try:
             return super().loads_typed((kind, value))
@@ -71,14 +71,14 @@ def merge_evidence(left: list[Evidence], right: list[Evidence]) -> list[Evidence
     """Merge by chunk id: the better score stays, grades add up, first found comes first."""
     merged = {item.chunk_id: item for item in left}
     for item in right:
-        held = merged.get(item.chunk_id)
-        if held is None:
+        earlier = merged.get(item.chunk_id)
+        if earlier is None:
             merged[item.chunk_id] = item
             continue
-        grades = dict(held.grades)
+        grades = dict(earlier.grades)
         for question_id, grade in item.grades.items():
             grades[question_id] = max(grade, grades.get(question_id, 0))
-        best = item if item.score > held.score else held
+        best = item if item.score > earlier.score else earlier
         merged[item.chunk_id] = best.model_copy(update={"grades": grades})
     return list(merged.values())
 

@@ -134,8 +134,8 @@ class Threads:
             )
             return cursor.fetchone()[0] or ""
 
-    def whole(self, name: str, *, waits: bool) -> bool:
-        """Tell whether a thread has a state that can be gone on from; a damaged one is deleted.
+    def can_resume(self, name: str, *, waits: bool) -> bool:
+        """Tell whether a thread has a state to resume; a damaged one is deleted.
 
         With `waits` it must have the question that it waits with.
         """

@@ -27,7 +27,7 @@ def clarify(state: State, runtime: Runtime[Context]) -> Update:
     reply = chosen(str(interrupt(asked.model_dump())), asked)
     question = state["question"]
     refused = declined(reply, question)
-    whole = question if refused else joined(question, reply, asked)
+    full = question if refused else joined(question, reply, asked)
     usage = state["usage"]
     update: Update = {"stop_reason": StopReason.no_relevant_evidence} if refused else {}
     return update | {
@@ -36,10 +36,10 @@ def clarify(state: State, runtime: Runtime[Context]) -> Update:
         "outcome": "never" if refused else "unclear",
         "messages": [
             AIMessage(clarification_text(asked)),
-            HumanMessage(reply, additional_kwargs={STANDS_FOR: whole}),
+            HumanMessage(reply, additional_kwargs={STANDS_FOR: full}),
         ],
         "evidence": Overwrite([]),
         "started": runtime.context.clock() - usage.ms / 1000,
         "usage": Usage(steps=1, ms=usage.ms),
-        "trail": [Step(node="clarify", decision="declined" if refused else reply, reason=whole)],
+        "trail": [Step(node="clarify", decision="declined" if refused else reply, reason=full)],
     }

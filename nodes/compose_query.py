@@ -6,9 +6,9 @@ from langgraph.runtime import Runtime
 
 from core.operations import ComposeQuery, Register
 from graph.context import Context
-from graph.reading import operation_of, settled
+from graph.reading import collect_settled, operation_of
 from graph.state import State, Update
-from reasoning.planning.slots import composed
+from reasoning.planning.slots import compose_queries
 
 
 def compose_query(state: State, runtime: Runtime[Context]) -> Update:
@@ -18,8 +18,12 @@ def compose_query(state: State, runtime: Runtime[Context]) -> Update:
     operation = operation_of(state)
     if not isinstance(operation, ComposeQuery):
         raise TypeError(f"{operation.op} composes no query")
-    queries = composed(
-        operation, state["plan"], state.get("registers") or {}, settled(state), operation.fan_out
+    queries = compose_queries(
+        operation,
+        state["plan"],
+        state.get("registers") or {},
+        collect_settled(state),
+        operation.fan_out,
     )
     known = any(query.values for query in queries)
     step = context.step(

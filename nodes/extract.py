@@ -11,7 +11,7 @@ from graph.reading import (
     ENOUGH_GRADE,
     answer_ids,
     asked_plan,
-    held_evidence,
+    find_evidence,
     operation_of,
     register,
 )
@@ -94,7 +94,7 @@ def _question(state: State, question_id: str) -> SubQuestion:
 
 def _evidence(state: State, question_id: str, hits: str) -> list[Evidence]:
     """Return the evidence of a register, best graded first."""
-    held = register(state, hits)
+    stored = register(state, hits)
     names = answer_ids(state, question_id)
-    found = held_evidence(state, held.hits if held else [])
+    found = find_evidence(state, stored.hits if stored else [])
     return sorted(found, key=lambda item: -max((item.grades.get(n, 0) for n in names), default=0))

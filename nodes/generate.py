@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 from core.operations import Synthesize
 from core.types import Evidence
 from graph.context import Context
-from graph.reading import ENOUGH_GRADE, asked_plan, held_evidence, orphans, register
+from graph.reading import ENOUGH_GRADE, asked_plan, find_evidence, orphans, register
 from graph.state import State, Update
 from reasoning.rendering import SentenceStream
 
@@ -54,8 +54,8 @@ def _evidence(state: State) -> list[Evidence]:
     last = state["operations"][-1]
     found = state.get("evidence") or []
     if isinstance(last, Synthesize):
-        held = register(state, last.hits)
-        found = held_evidence(state, held.hits) if held else found
+        stored = register(state, last.hits)
+        found = find_evidence(state, stored.hits) if stored else found
     rejected = set(state.get("unsupported") or [])
     lost = orphans(state)
     good = [

@@ -16,7 +16,7 @@ from graph.reading import (
     ENOUGH_GRADE,
     Search,
     branches_of,
-    held_evidence,
+    find_evidence,
     queries_of,
     register,
     searches_of,
@@ -42,12 +42,12 @@ def grade_documents(state: State, runtime: Runtime[Context]) -> Update:
     for search in searches_of(state):
         began = context.clock()
         with context.thinking(state, spent) as ledger:
-            held = register(state, search.out) or Register(kind="hits")
-            judged = _judged(state, search, held.searches[held.graded :], context)
+            stored = register(state, search.out) or Register(kind="hits")
+            judged = _judged(state, search, stored.searches[stored.graded :], context)
         kept = _kept(state, search, judged)
         chosen |= _chosen(state, search, judged)
         graded += _graded(state, kept)
-        registers[search.out] = held.model_copy(update={"graded": len(held.searches)})
+        registers[search.out] = stored.model_copy(update={"graded": len(stored.searches)})
         steps.append(context.step("grade_documents", began, ledger, **_step_values(search, kept)))
         warnings += ledger.warnings
         spent = spent.plus(context.spent(state["started"], ledger))
@@ -72,7 +72,7 @@ def _judged(state: State, search: Search, fresh: Sequence[SearchHits], context: 
         own = (name for hits in fresh if hits.branch == place for name in hits.chunk_ids)
         found[key] = list(dict.fromkeys([*found.get(key, []), *own]))
     return [
-        (branch, context.reasoner.grade(branch, held_evidence(state, found[key])))
+        (branch, context.reasoner.grade(branch, find_evidence(state, found[key])))
         for key, branch in asked.items()
     ]
 

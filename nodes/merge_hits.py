@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from core.operations import FilterCe, IntersectHits, Register, UnionHits
 from graph.context import Context
-from graph.reading import asked_plan, held_evidence, operation_of, register
+from graph.reading import asked_plan, find_evidence, operation_of, register
 from graph.state import State, Update
 
 
@@ -32,7 +32,7 @@ def merge_hits(state: State, runtime: Runtime[Context]) -> Update:
         decision=f"{len(hits)} hits",
         reason="; ".join(part for part in (f"{operation.op} {operation.out}", note) if part),
         question_id=getattr(operation, "question", ""),
-        evidence=[(item.evidence_id, item.score) for item in held_evidence(state, hits)],
+        evidence=[(item.evidence_id, item.score) for item in find_evidence(state, hits)],
     )
     return {
         "registers": {operation.out: Register(kind="hits", hits=hits)},
@@ -42,8 +42,8 @@ def merge_hits(state: State, runtime: Runtime[Context]) -> Update:
 
 
 def _hits(state: State, name: str) -> list[str]:
-    held = register(state, name)
-    return held.hits if held else []
+    stored = register(state, name)
+    return stored.hits if stored else []
 
 
 def _in_turn(inputs: list[list[str]]) -> list[str]:
@@ -53,9 +53,9 @@ def _in_turn(inputs: list[list[str]]) -> list[str]:
 
 
 def _shared(state: State, inputs: list[list[str]]) -> list[str]:
-    documents = [{item.document_key for item in held_evidence(state, names)} for names in inputs]
+    documents = [{item.document_key for item in find_evidence(state, names)} for names in inputs]
     common = set.intersection(*documents)
-    items = held_evidence(state, _in_turn(inputs))
+    items = find_evidence(state, _in_turn(inputs))
     return [item.chunk_id for item in items if item.document_key in common]
 
 
@@ -66,7 +66,7 @@ def _relevant(state: State, operation: FilterCe, context: Context) -> tuple[list
     )
     kept, note = context.tools.filter(
         question.text,
-        held_evidence(state, _hits(state, operation.hits)),
+        find_evidence(state, _hits(state, operation.hits)),
         context.auth,
         threshold=operation.threshold,
         top_k=operation.top_k,

@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 
 from core.types import Plan
 from graph.context import Context
-from graph.reading import settled
+from graph.reading import collect_settled
 from graph.state import State, Update
 from reasoning.planning.compiler import ready, render_operation
 from reasoning.planning.slots import filled
@@ -39,7 +39,9 @@ def plan(state: State, runtime: Runtime[Context]) -> Update:
         decision=f"{count}{ran}",
         reason=_summary(update["plan"]) if update else "; ".join(map(render_operation, wave)),
         question_id=served.pop() if len(served) == 1 else "",
-        arguments={} if update else {"slots": {k: v.value for k, v in settled(state).items()}},
+        arguments={}
+        if update
+        else {"slots": {k: v.value for k, v in collect_settled(state).items()}},
     )
     return update | {
         "wave": [one.out for one in wave],

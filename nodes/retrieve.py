@@ -37,7 +37,7 @@ def calls_of(
     the filled query. Without tools the specs choose; with a value in the query they may add one,
     since the planner chose by the words around the slot.
     """
-    language = spoken(question, query)
+    language = choose_language(question, query)
     planned = [call for call in question.calls if call.tool in operation.tools]
     own = query.query == filled(question.query, {}) and not query.values
     if own and planned and all(call.arguments for call in planned):
@@ -55,7 +55,7 @@ def calls_of(
     ]
 
 
-def spoken(question: SubQuestion, query: FilledQuery) -> str:
+def choose_language(question: SubQuestion, query: FilledQuery) -> str:
     """Return the language of a question; of a plan file it may have to be detected."""
     if question.language != UNDETERMINED:
         return question.language
@@ -87,7 +87,7 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
     operation = operation_of(state)
     if not isinstance(operation, SEARCHES):
         raise TypeError(f"{operation.op} is no search")
-    held = {item.chunk_id for item in state.get("evidence") or []}
+    known = {item.chunk_id for item in state.get("evidence") or []}
     found: list[SearchHits] = []
     evidence: list[Evidence] = []
     steps: list[Step] = []
@@ -105,9 +105,9 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
                 # One refused call must not end the run: the others may still find the answer.
                 warnings.append(f"{call.tool}: {error}")
                 result = ToolResult(auth_filter=context.auth.describe())
-            new = [item for item in result.evidence if item.chunk_id not in held]
+            new = [item for item in result.evidence if item.chunk_id not in known]
             tokens += sum(estimate_tokens(item.text) for item in new)
-            held |= {item.chunk_id for item in new}
+            known |= {item.chunk_id for item in new}
             evidence += result.evidence
             found.append(
                 SearchHits(branch=branch, chunk_ids=[one.chunk_id for one in result.evidence])

@@ -28,14 +28,14 @@ from graph.reading import (
     answer_ids,
     asked_plan,
     best_grade,
-    held_evidence,
+    find_evidence,
     orphans,
     register,
     searches_of,
 )
 from graph.state import Outcome, State, Update
 from reasoning.clarifying import not_found
-from reasoning.planning.compiler import WHOLE, downstream, entity_hop, other_values, ready
+from reasoning.planning.compiler import FULL_QUESTION, downstream, entity_hop, other_values, ready
 from reasoning.planning.rules import OPERATION_RULES
 from reasoning.planning.slots import Facts, problems
 from reasoning.question_words import open_words
@@ -81,14 +81,14 @@ class ReplanState:
         self.changed |= moved
         self.done = [name for name in self.done if name not in again]
         self.chosen = {name: ways for name, ways in self.chosen.items() if name not in asked}
-        self.rewritten = {name: held for name, held in self.rewritten.items() if name not in again}
+        self.rewritten = {name: text for name, text in self.rewritten.items() if name not in again}
         for name in again & self.registers.keys():
             self.changed[name] = Register(kind=self.registers[name].kind)
         self.notes.append(f"nothing found with the values of {', '.join(moved)}: others are tried")
         return True
 
 
-def extended(
+def add_hop(
     operations: Sequence[AnyOperation],
     search: AnyOperation,
     question: SubQuestion,
@@ -109,7 +109,7 @@ def extended(
         *entity_hop(question, query, search.out, name, settings),
         UnionHits(out=both, hits=[search.out, f"f{name}"]),
     ]
-    place = next(n for n, held in enumerate(operations) if held.out == search.out) + 1
+    place = next(n for n, earlier in enumerate(operations) if earlier.out == search.out) + 1
     later = [
         one if one.out in done else _renamed(one, search.out, both) for one in operations[place:]
     ]
@@ -123,14 +123,14 @@ def _renamed(operation: AnyOperation, old: str, new: str) -> AnyOperation:
     """Return an operation that reads another register in the place of one."""
     update: dict[str, Any] = {}
     for name in operation.READS:
-        held = getattr(operation, name)
-        if isinstance(held, list):
-            update[name] = list(dict.fromkeys(new if one == old else one for one in held))
-        elif isinstance(held, dict):
-            update[name] = {key: new if one == old else one for key, one in held.items()}
-        elif isinstance(held, Reference):
-            update[name] = Reference(ref=new) if held.ref == old else held
-        elif held == old and name != "query":
+        value = getattr(operation, name)
+        if isinstance(value, list):
+            update[name] = list(dict.fromkeys(new if one == old else one for one in value))
+        elif isinstance(value, dict):
+            update[name] = {key: new if one == old else one for key, one in value.items()}
+        elif isinstance(value, Reference):
+            update[name] = Reference(ref=new) if value.ref == old else value
+        elif value == old and name != "query":
             update[name] = new
     return operation.model_copy(update=update)
 
@@ -170,7 +170,9 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
         for one in failed
         if may_rewrite
         and one not in again
-        and not (isinstance(one, MapRetrieve) or one.out == WHOLE or one.out in course.rewritten)
+        and not (
+            isinstance(one, MapRetrieve) or one.out == FULL_QUESTION or one.out in course.rewritten
+        )
     ]
     open_still = {one.out for one in (*again, *weak)}
     course.done += [out for out in state["wave"] if out not in open_still]
@@ -213,7 +215,7 @@ def _follow(state: State, search: Search, course: ReplanState, context: Context)
     failed = best_grade(state, search.question) < ENOUGH_GRADE
     if (
         state["path"] != "planned"
-        or search.out == WHOLE
+        or search.out == FULL_QUESTION
         or course.replans >= most
         or search.out not in course.done
     ):
@@ -223,10 +225,10 @@ def _follow(state: State, search: Search, course: ReplanState, context: Context)
         return
     names = answer_ids(state, search.question)
     question = next((one for one in asked_plan(state).questions if one.id in names), None)
-    held = register(state, search.out)
-    if question is None or held is None or not held.hits:
+    stored = register(state, search.out)
+    if question is None or stored is None or not stored.hits:
         return
-    found = held_evidence(state, held.hits)
+    found = find_evidence(state, stored.hits)
     best = max(item.grades.get(name, 0) for item in found for name in names)
     used = [item for item in found if any(item.grades.get(n, 0) == best for n in names)]
     left = open_words(question, used, context.tools.term_weights())
@@ -235,7 +237,7 @@ def _follow(state: State, search: Search, course: ReplanState, context: Context)
         return
     query = left.text or question.query
     asked = question.model_copy(update={"id": search.question})  # of several values, the question
-    longer = extended(course.operations, search, asked, query, course.done, state["plan"], settings)
+    longer = add_hop(course.operations, search, asked, query, course.done, state["plan"], settings)
     if longer != course.operations:
         course.operations = longer
         course.replans += 1

@@ -35,7 +35,7 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     started = began - before.ms / 1000
     waiting, history = question_and_history(messages)
     question = asked_in(state, waiting)
-    update = cleared(state)
+    update = clear_earlier_run(state)
     clarified = state.get("clarified", 0) if goes_on else 0
     if state.get("clarified", 0) != clarified:
         update["clarified"] = clarified
@@ -121,7 +121,7 @@ def _path(query: Understanding, context: Context) -> Path:
     return "plain" if sure and context.pipeline == "auto" else "planned"
 
 
-def cleared(state: State) -> Update:
+def clear_earlier_run(state: State) -> Update:
     """Return what empties the keys that an earlier run on the same thread has filled.
 
     Messages stay: they are the history.

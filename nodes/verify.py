@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from core.types import Answer, Claim, StopReason
 from graph.context import Context
-from graph.reading import ENOUGH_GRADE, asked_plan, told
+from graph.reading import ENOUGH_GRADE, asked_plan, describe_question
 from graph.state import MAX_DRAFTS, State, Update
 from reasoning.rendering import render_answer
 from reasoning.verification import unsupported_reason
@@ -54,7 +54,7 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     asked = {claim.question_id for claim in kept}
     plan = asked_plan(state)
     lacking = [question for question in plan.questions if question.id not in asked]
-    missing = list(dict.fromkeys(told(state, question) for question in lacking))
+    missing = list(dict.fromkeys(describe_question(state, question) for question in lacking))
     items = list(evidence.values())
     text = render_answer(state["query"], plan, kept, missing, items)
     reason = state["stop_reason"]

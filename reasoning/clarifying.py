@@ -100,9 +100,9 @@ def declined(reply: str, question: str) -> bool:
 
     A reply that says more than that is an answer.
     """
-    said = " ".join(WORD.findall(reply)).casefold()
+    words = " ".join(WORD.findall(reply)).casefold()
     languages = {detect_language(reply), detect_language(question)}
-    return any(said in lexicon(one).any_of("none_of_these") for one in languages)
+    return any(words in lexicon(one).any_of("none_of_these") for one in languages)
 
 
 def joined(question: str, reply: str, asked: Clarification) -> str:

@@ -85,12 +85,12 @@ def leading_names(
     A name counts by its rarest word and by the best rank of the evidence that says it. What the
     title of the evidence says as well leads back to it. Ties are in order of appearance.
     """
-    said = set(terms(question.query, question.language))
+    asked = set(terms(question.query, question.language))
     found: dict[str, tuple[list[str], int]] = {}  # a name's own terms, and its best rank
     for rank, item in enumerate(evidence, start=1):
         title = set(terms(item.title, item.language))
         for name in dict.fromkeys(one.text for one in entities(item.text, item.language)):
-            own = [term for term in terms(name, item.language) if term not in said]
+            own = [term for term in terms(name, item.language) if term not in asked]
             if not own or title.issuperset(terms(name, item.language)):
                 continue
             found.setdefault(name, (own, rank))

@@ -19,7 +19,7 @@ from core.types import (
     numbered_sources,
 )
 from reasoning.rules.answering.blocks import CODE_KIND
-from reasoning.rules.answering.summaries import summarised
+from reasoning.rules.answering.summaries import map_summary_rows
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.versions import contradicts
 from reasoning.verification import OTHER_LANGUAGE, unsupported_reason
@@ -65,7 +65,7 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
         if len(plan.questions) > 1:
             lines.append(f"{question.text.strip()}")
         first = by_chunk.get(own[-1].citations[0].chunk_id)
-        extracts = first is not None and first.chunk_id in summarised(evidence)
+        extracts = first is not None and first.chunk_id in map_summary_rows(evidence)
         words = lexicon(question.language)
         counted = [claim for claim in own if _kind(claim, by_chunk) == ROW]
         if counted or question.wants == "list":
@@ -105,8 +105,8 @@ def render_refusal(
     where = ", ".join(dict.fromkeys(tools)) or "–"
     line = words.message("searched").format(where=where, what="; ".join(looked_for))
     lines.append(re.sub(r"(?<=[.?!。？！])[.。]$", "", line))  # a question has its own mark
-    told = reasons.get(why.value, reasons[StopReason.no_relevant_evidence.value])
-    lines.append(words.message("stopped").format(why=told))
+    sentence = reasons.get(why.value, reasons[StopReason.no_relevant_evidence.value])
+    lines.append(words.message("stopped").format(why=sentence))
     return "\n".join(lines)
 
 

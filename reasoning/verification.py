@@ -62,8 +62,8 @@ def unsupported_reason(
     if any(found.rstrip(ENDING) not in quoted for found in ACTIVE.findall(claim.text)):
         return "it holds an address or markup that is not in the quote"
     reason = difference(bare, quoted, languages.pop() if len(languages) == 1 else "")
-    said, written = detect_language(claim.text), detect_language(quoted)
-    if not reason or said == written or UNDETERMINED in (said, written):
+    spoken, written = detect_language(claim.text), detect_language(quoted)
+    if not reason or spoken == written or UNDETERMINED in (spoken, written):
         return reason
     return _foreign_difference(claim.text, quotes, supports)
 
@@ -85,23 +85,23 @@ def difference(claim: str, quoted: str, language: str = "") -> str:
     `language` is that of the quotes, as far as it is known.
     """
     language = language if language not in ("", UNDETERMINED) else detect_language(quoted)
-    held = set(terms(quoted, language))
+    present = set(terms(quoted, language))
     missing = _numbers(claim, language) - _numbers(quoted, language)
     if missing:
         return f"the number {sorted(missing)[0]} is not in the quote"
     written = {word.casefold() for word in WORD.findall(quoted)}
     for name in (word for word in WORD.findall(claim) if word[0].isupper()):
         known = name.casefold() in written | stopwords(language)
-        if not known and not held.issuperset(terms(name, language)):
+        if not known and not present.issuperset(terms(name, language)):
             return f"the name {name} is not in the quote"
     denied = [lexicon(language).search("negation", text) is None for text in (claim, quoted)]
     if denied[0] != denied[1] and claim not in quoted:
         return "the claim and the quote differ in negation"
     for start, end in sentence_spans(claim):  # one that is made up hides among those that are not
-        said = set(content_terms(claim[start:end], language))
-        shared = said & held
-        if said and len(shared) / len(said) < LEAST_OVERLAP:
-            return f"only {len(shared)} of {len(said)} words are in the quote"
+        stated = set(content_terms(claim[start:end], language))
+        shared = stated & present
+        if stated and len(shared) / len(stated) < LEAST_OVERLAP:
+            return f"only {len(shared)} of {len(stated)} words are in the quote"
     return ""
 
 

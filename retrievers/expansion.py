@@ -99,12 +99,12 @@ def reciprocal_ranks(rankings: Sequence[Sequence[Evidence]]) -> list[Evidence]:
     for ranking in rankings:
         for rank, item in enumerate(ranking, start=1):
             share = (RRF_CONSTANT + 1) / (RRF_CONSTANT + rank) / len(rankings)
-            held = found.get(item.chunk_id)
-            if held is None:
+            earlier = found.get(item.chunk_id)
+            if earlier is None:
                 found[item.chunk_id] = item.model_copy(update={"score": share})
                 continue
-            near = max(one.scores.get(VECTOR, -1.0) for one in (held, item))
-            scores = held.scores | ({VECTOR: near} if near > -1 else {})
-            update = {"score": held.score + share, "scores": scores}
-            found[item.chunk_id] = held.model_copy(update=update)
+            near = max(one.scores.get(VECTOR, -1.0) for one in (earlier, item))
+            scores = earlier.scores | ({VECTOR: near} if near > -1 else {})
+            update = {"score": earlier.score + share, "scores": scores}
+            found[item.chunk_id] = earlier.model_copy(update=update)
     return sorted(found.values(), key=lambda item: (-item.score, item.source, item.ordinal))

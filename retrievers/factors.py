@@ -138,8 +138,8 @@ def _by_api_name(searched: Searched) -> Iterable[Factor]:
     pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names))
 
     def api_name(item: Evidence) -> tuple[str, float]:
-        said = pattern.search(f"{item.title}\n{item.section}\n{item.text}")
-        return "API name", API_NAME if said else 0.0
+        match = pattern.search(f"{item.title}\n{item.section}\n{item.text}")
+        return "API name", API_NAME if match else 0.0
 
     return [api_name] if names else []
 
@@ -158,18 +158,18 @@ def _by_heading(searched: Searched) -> Iterable[Factor]:
     def heading(item: Evidence) -> tuple[str, float]:
         keywords = item.metadata.get("keywords")
         filed = [item.title, *(keywords if isinstance(keywords, list) else [])]
-        said = (set(content_terms(str(text), item.language)) for text in filed if text)
-        return "heading", HEADING * max((_covered(weights, words) for words in said), default=0.0)
+        heads = (set(content_terms(str(text), item.language)) for text in filed if text)
+        return "heading", HEADING * max((_covered(weights, words) for words in heads), default=0.0)
 
     return [heading] if asked else []
 
 
-def _covered(asked: dict[frozenset[str], float], said: set[str]) -> float:
+def _covered(asked: dict[frozenset[str], float], words: set[str]) -> float:
     """Return the share of the query that a heading covers, 0 unless all of it is in the query."""
-    if not said or not said <= frozenset().union(*asked):
+    if not words or not words <= frozenset().union(*asked):
         return 0.0
     total = sum(asked.values())
-    return sum(weight for word, weight in asked.items() if word & said) / total
+    return sum(weight for word, weight in asked.items() if word & words) / total
 
 
 ENTITIES_WEIGHT = 0.2  # added to evidence that names all entities of the question
@@ -203,11 +203,11 @@ def entity_shares(searched: Searched, candidates: Sequence[Evidence]) -> dict[st
     weights = [_weight(searched, name) for name in names]
     shares = {}
     for item in candidates:
-        said = frozenset(terms(f"{item.title}\n{item.section}\n{item.text}", item.language))
+        present = frozenset(terms(f"{item.title}\n{item.section}\n{item.text}", item.language))
         named = [
             weight
             for name, weight in zip(names, weights, strict=True)
-            if all(said & word for word in name)
+            if all(present & word for word in name)
         ]
         if named:
             shares[item.chunk_id] = sum(named) / sum(weights)

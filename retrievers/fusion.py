@@ -93,8 +93,8 @@ def rank_candidates(
     if TEXT not in limits:
         return _ranked(candidates, vector, vector_found, settings)
     near = standardise(vector, candidates.mean, candidates.deviation, candidates.visible)
-    said, weight = proportion(text, candidates.visible), settings.retrieval.weight_vector
-    fused = weight * near + (1.0 - weight) * said  # SPEC T3
+    by_words, weight = proportion(text, candidates.visible), settings.retrieval.weight_vector
+    fused = weight * near + (1.0 - weight) * by_words  # SPEC T3
     return _ranked(candidates, fused, vector_found | text_found, settings)
 
 
@@ -112,7 +112,7 @@ def _ranked(candidates: Candidates, scores: Scores, kept: Scores, settings: Sett
     if candidates.cosine is not None:
         channels[VECTOR] = {ids[i]: float(candidates.cosine[i]) for i in order}
         sentence = candidates.sentence
-        told = sentence is not None and (sentence != candidates.cosine).any()
-        if sentence is not None and told and settings.retrieval.channel_sentences:
+        differs = sentence is not None and (sentence != candidates.cosine).any()
+        if sentence is not None and differs and settings.retrieval.channel_sentences:
             channels[SENTENCE] = {ids[i]: float(sentence[i]) for i in order}
     return Ranked([(ids[i], float(scores[i])) for i in order], channels)

@@ -19,7 +19,7 @@ from retrievers.expansion import expand
 from retrievers.fusion import Ranked, rank_candidates
 from retrievers.links import follow_links
 from retrievers.rerank import NOT_RERANKED, UNSERVED
-from retrievers.stages import CHOOSING, RANKING, run_stages, switched, traced
+from retrievers.stages import CHOOSING, RANKING, is_switched_on, run_stages, trace_stage
 from retrievers.types import Index, Query, RetrievalResult, Searched
 from retrievers.versions import version_notes
 from stores.segments.types import Candidates
@@ -48,7 +48,7 @@ def hybrid_search(
     trace = found.stages
     settings = index.settings
     limits = {name: limits[name] for name in channels}
-    with traced(trace, "query") as step:
+    with trace_stage(trace, "query") as step:
         asked = ask_channels(index, query, channels)
         step |= {"after": len(asked.terms), "note": "; ".join(asked.notes)}
     candidates, ranked = _rank(index, query, asked, limits, trace)
@@ -60,12 +60,12 @@ def hybrid_search(
     found.notes += asked.notes
     searched = Searched(index, query, asked.vector)
     if len(channels) > 1 and (settings.links.channel if links is None else links):
-        with traced(trace, "links", len(ranked.ranking)) as step:
+        with trace_stage(trace, "links", len(ranked.ranking)) as step:
             every = dict.fromkeys((VECTOR, TEXT), len(candidates.chunk_ids))
             wide = rank_candidates(candidates, settings, every, cutoff=0.0)
             ranked, note = follow_links(searched, asked.terms, ranked, dict(wide.ranking))
             step |= {"after": len(ranked.ranking), "note": note}
-    pool = settings.selection.rerank_pool if switched(index, "selection.stage_rerank") else 0
+    pool = settings.selection.rerank_pool if is_switched_on(index, "selection.stage_rerank") else 0
     evidence = _hydrate(index, query, ranked, max(top_k + settings.retrieval.spare, pool), found)
     evidence = run_stages(searched, evidence, RANKING, found.stages)[:top_k]
     if choose:
@@ -107,7 +107,7 @@ def _rank(
 ) -> tuple[Candidates, Ranked]:
     """Find candidates and fuse their scores."""
     settings, limits = index.settings, dict(limits)
-    with traced(trace, "rank") as step:
+    with trace_stage(trace, "rank") as step:
         if asked.broken:  # words stand in for vectors
             limits[TEXT] = limits.get(TEXT, limits.pop(VECTOR, 0))
         pool = max(settings.retrieval.pool, *limits.values())

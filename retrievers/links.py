@@ -107,11 +107,11 @@ def follow_links(
     if links is None or not links.chunk_ids:
         return ranked, "" if links else "no links until the search segment is built"
     titled = _titled(every, _read(searched, links.chunk_ids), links)
-    said = frozenset(chain.from_iterable(words))
-    opened = [not said.issuperset(name) for name in every]
-    held = [[name in set(own) for name in every] for own in names]
+    asked = frozenset(chain.from_iterable(words))
+    opened = [not asked.issuperset(name) for name in every]
+    named = [[name in set(own) for name in every] for own in names]
     counted = {item.chunk_id: max(0.0, scores.get(item.chunk_id, 0.0) / best) for item in seeds}
-    worth = _worth(links, titled, opened, held, counted)
+    worth = _worth(links, titled, opened, named, counted)
     return _merged(ranked, scores, worth, index.settings.links.weight)
 
 
@@ -133,15 +133,15 @@ def _worth(
     links: Links,
     titled: Booleans,
     opened: Sequence[bool],
-    held: Sequence[Sequence[bool]],
+    named: Sequence[Sequence[bool]],
     seeds: Mapping[str, float],
 ) -> dict[str, float]:
     """Return what each linked chunk is worth, 0..1, by the best of the hits that lead to it.
 
     Arrays are as in Links: `titled` has the shape (m, n). `opened` says which names the question
-    does not say, `held` (seeds, m) which hit says which name, `seeds` what each hit counts.
+    does not say, `named` (seeds, m) which hit says which name, `seeds` what each hit counts.
     """
-    arrived, at_titles = _arrived(links, titled, opened, np.array(held, dtype=np.float64))
+    arrived, at_titles = _arrived(links, titled, opened, np.array(named, dtype=np.float64))
     itself = np.array([[key == seed for key in links.chunk_ids] for seed in seeds])
     arrived[itself] = at_titles[itself] = 0.0
     most = max(float(arrived.max()), STRENGTH)
@@ -155,14 +155,14 @@ def _worth(
 
 
 def _arrived(
-    links: Links, titled: Booleans, opened: Sequence[bool], held: Floats
+    links: Links, titled: Booleans, opened: Sequence[bool], named: Floats
 ) -> tuple[Floats, Floats]:
     """Return what arrives at each chunk from each hit, and how much of it at titles."""
     counts = np.maximum(links.counts, 1)
     rarity = np.log((links.visible + 1) / (counts + 0.5)) / np.log(links.visible + 1)
     rarity = np.where(links.counts > 0, rarity.clip(min=0.0), 0.0)
-    total = np.maximum(held @ rarity, _LEAST_TOTAL)[:, None]
-    steps = held * rarity * np.array(opened) / total
+    total = np.maximum(named @ rarity, _LEAST_TOTAL)[:, None]
+    steps = named * rarity * np.array(opened) / total
     alone = np.minimum(1.0, TITLE / counts)[:, None] * titled
     others = (links.says & ~titled) / counts[:, None]
     return steps @ (alone + others), steps @ alone

@@ -209,7 +209,7 @@ def neighbours(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evide
     return widened, f"{added} neighbours added" if added else ""
 
 
-def announced(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
+def add_announced(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
     """Put the chunk that a hit announces by a colon at its end (a list, code) right behind it."""
     hits = [hit for hit in evidence if hit.text.rstrip().endswith((":", "："))]
     widened = _widened(searched, evidence, {hit.chunk_id: hit.score for hit in hits}, range(1, 2))
@@ -235,8 +235,8 @@ def _widened(
             away = item.ordinal - hit.ordinal
             if item.chunk_id not in known and away in places:
                 known.add(item.chunk_id)
-                told = {"scores": {NEIGHBOUR: float(away)}, "query": hit.query, "tool": hit.tool}
-                update = {"score": scores[hit.chunk_id], **told}
+                origin = {"scores": {NEIGHBOUR: float(away)}, "query": hit.query, "tool": hit.tool}
+                update = {"score": scores[hit.chunk_id], **origin}
                 widened.append(item.model_copy(update=update))
     return widened
 
@@ -251,7 +251,7 @@ RANKING: tuple[tuple[str, Stage], ...] = (
 CHOOSING: tuple[tuple[str, Stage], ...] = (
     ("selection.stage_coverage", coverage),
     ("selection.stage_neighbours", neighbours),
-    ("selection.stage_announced", announced),
+    ("selection.stage_announced", add_announced),
     ("selection.stage_token_budget", token_budget),
 )
 
@@ -264,26 +264,26 @@ def run_stages(
 ) -> list[Evidence]:
     """Return what the switched-on stages make of the evidence; each leaves a step in the trace."""
     for switch, stage in stages:
-        if not evidence or not switched(searched.index, switch):
+        if not evidence or not is_switched_on(searched.index, switch):
             continue
         name = switch.rpartition(".")[2].removeprefix("stage_").removeprefix("channel_")
-        with traced(trace, name, len(evidence)) as step:
+        with trace_stage(trace, name, len(evidence)) as step:
             evidence, note = stage(searched, evidence)
             step |= {"after": len(evidence), "note": note}
     return evidence
 
 
 @contextmanager
-def traced(trace: list[StageStep], name: str, before: int = 0) -> Iterator[dict[str, Any]]:
+def trace_stage(trace: list[StageStep], name: str, before: int = 0) -> Iterator[dict[str, Any]]:
     """Time one stage and add its step to the trace, with what it says of itself."""
-    told: dict[str, Any] = {"before": before, "after": before}
+    figures: dict[str, Any] = {"before": before, "after": before}
     started = time.perf_counter()
-    yield told
+    yield figures
     spent = round(1000 * (time.perf_counter() - started), 3)
-    trace.append(StageStep(name=name, ms=spent, **told))
+    trace.append(StageStep(name=name, ms=spent, **figures))
 
 
-def switched(index: Index, switch: str) -> bool:
+def is_switched_on(index: Index, switch: str) -> bool:
     """Tell whether a stage is on; without a model that re-ranks there is nothing to switch."""
     if switch == "selection.stage_rerank" and index.reranker is None:
         return False

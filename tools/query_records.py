@@ -198,7 +198,7 @@ class QueryRecords(ProfiledTool):
             descending=given.descending, limit=limit if lists else 0, **scope,
         )  # fmt: skip
         chunks = self._index.catalogue.first_chunks(auth, collection, rows)
-        held = [chunks[row] for row in rows if row in chunks]
+        listed = [chunks[row] for row in rows if row in chunks]
         total = self._count(auth, among, **scope)
         if not total:
             return result  # of other files, or none that the caller may see
@@ -209,8 +209,8 @@ class QueryRecords(ProfiledTool):
         row.counted(count, total, known, among, share=given.aggregate == "share")
         if given.order_by is not None:
             row.say("down" if given.descending else "up", field=given.order_by)
-        elif lists and len(held) < count:
-            row.say("cut", shown=len(held), count=count)
+        elif lists and len(listed) < count:
+            row.say("cut", shown=len(listed), count=count)
         several = [one.field for one in known if isinstance(one.value, list) and one.op == "="]
         by = given.by or (several[0] if several and given.aggregate == "count" else None)
         if by is not None:
@@ -223,9 +223,9 @@ class QueryRecords(ProfiledTool):
         elif given.field is not None and given.aggregate in ("sum", "average"):
             added = catalogue.total_of_records(auth, collection, known, given.field, **scope)
             row.added_up(given.field, added, given.aggregate)
-        found = [row.evidence(held, given.file), *held]
+        found = [row.evidence(listed, given.file), *listed]
         result.evidence = self._in_place(found, "; ".join(map(str, known)))
-        result.total, result.hidden = count, len(rows) - len(held)
+        result.total, result.hidden = count, len(rows) - len(listed)
         return result
 
     def _count(self, auth: AuthContext, where: list[Condition], **scope: Any) -> int:  # noqa: ANN401
@@ -257,9 +257,9 @@ class QueryRecords(ProfiledTool):
         if not found:
             return self._sounding(words, auth, scope) if words[:1].isupper() else None
         titles = [one for one in found if find_title([one[0]])]
-        name, whole = titles[0] if titles and given.show and not given.order_by else found[0]
+        name, full = titles[0] if titles and given.show and not given.order_by else found[0]
         # A title is meant as a whole; "Stephen King" may be one of several authors.
-        op = "=" if whole and condition.op == "has" and (name, whole) in titles else condition.op
+        op = "=" if full and condition.op == "has" and (name, full) in titles else condition.op
         return Condition(field=name, op=op, value=words)
 
     def _sounding(

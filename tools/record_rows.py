@@ -17,8 +17,8 @@ class RecordRow:
 
     def __init__(self, language: str | None, file: str) -> None:
         """Speak English where there are no words for a language."""
-        self._said = find_language(language).messages["records"]
-        self._file = self._said["in"].format(file=file) if file else ""
+        self._messages = find_language(language).messages["records"]
+        self._file = self._messages["in"].format(file=file) if file else ""
         self._parts: list[str] = []
 
     def counted(
@@ -32,7 +32,7 @@ class RecordRow:
     ) -> None:
         """Say how many records match, under which filter, and which share of `total` that is."""
         shown, base = ("; ".join(map(str, one)) for one in (where, among))
-        named = self._said["among" if among else "some" if where else "all"]
+        named = self._messages["among" if among else "some" if where else "all"]
         self._parts.append(
             named.format(count=count, total=total, filter=shown, base=base, file=self._file).strip()
         )
@@ -41,14 +41,14 @@ class RecordRow:
 
     def say(self, name: str, **values: object) -> None:
         """Say one of the things that the language has a message for."""
-        self._parts.append(self._said[name].format(**values))
+        self._parts.append(self._messages[name].format(**values))
 
     def grouped(self, by: str, groups: Groups, field: str | None, aggregate: str | None) -> None:
         """Say how many records each value of a field has, or what another field has of them."""
         self.say("values", field=by, values=groups.values)
-        most = f"{self._said['most']}: " if len(groups.counts) < groups.values else ""
+        most = f"{self._messages['most']}: " if len(groups.counts) < groups.values else ""
         if field is not None:
-            most = self._said[f"{aggregate} by"].format(field=field, by=by) + ": "
+            most = self._messages[f"{aggregate} by"].format(field=field, by=by) + ": "
         shown = (f"{value}: {round(n or 0, 2):.12g}" for value, n in groups.counts)
         self._parts.append(most + ", ".join(shown))
 
@@ -60,28 +60,28 @@ class RecordRow:
         known = {"sum": f"{found[0]:.12g}", "average": f"{round(found[1], 2):.12g}"}
         self.say(aggregate, field=field, known=found[2], **known)
 
-    def evidence(self, held: Sequence[Evidence], file: str) -> Evidence:
+    def evidence(self, listed: Sequence[Evidence], file: str) -> Evidence:
         """Return the text as evidence that says which records it lists."""
-        text = self._said["join"].join(self._parts) + self._said["end"]
+        text = self._messages["join"].join(self._parts) + self._messages["end"]
         text = text if file and text.startswith(file) else text[0].upper() + text[1:]
-        return row_evidence(text, file, held)
+        return row_evidence(text, file, listed)
 
 
 def together(
     rows: Mapping[str, Evidence], counts: Mapping[str, int], language: str | None
 ) -> Evidence:
     """Return what several collections counted as one text: their sum, and the share of each."""
-    said = find_language(language).messages["records"]
+    messages = find_language(language).messages["records"]
     shares = " ".join(f"{name}: {rows[name].text}" for name in counts)
-    text = said["together"].format(count=sum(counts.values())) if len(counts) > 1 else ""
-    held = [key for name in counts for key in rows[name].metadata[HELD]]
+    text = messages["together"].format(count=sum(counts.values())) if len(counts) > 1 else ""
+    listed = [key for name in counts for key in rows[name].metadata[HELD]]
     key = _key(text + shares)
-    update = {"text": text + shares, "metadata": {HELD: held}, "collection": ", ".join(counts)}
+    update = {"text": text + shares, "metadata": {HELD: listed}, "collection": ", ".join(counts)}
     ids = {"evidence_id": key, "chunk_id": key}
     return rows[next(iter(counts))].model_copy(update=update | ids)
 
 
-def row_evidence(text: str, source: str, held: Sequence[Evidence]) -> Evidence:
+def row_evidence(text: str, source: str, listed: Sequence[Evidence]) -> Evidence:
     """Return a text of this program's own as evidence that says which chunks it is about."""
     key = _key(text)
     return Evidence(
@@ -93,7 +93,7 @@ def row_evidence(text: str, source: str, held: Sequence[Evidence]) -> Evidence:
         title=ROW,
         text=text,
         kind=ROW,
-        metadata={HELD: [item.chunk_id for item in held]},
+        metadata={HELD: [item.chunk_id for item in listed]},
     )
 
 

@@ -41,7 +41,7 @@ class Named(NamedTuple):
     near: list[DocumentName]
 
 
-def named(name: str, known: Sequence[DocumentName], *, sure: bool) -> Named:
+def find_documents(name: str, known: Sequence[DocumentName], *, sure: bool) -> Named:
     """Return the documents of a name; one that may be no name at all must fit better.
 
     Of several versions the newest counts.
@@ -84,16 +84,16 @@ def _worth(folded: str, asked: frozenset[str], document: DocumentName) -> float:
         return SAME
     best = 0.0
     for form in {title, short, stem, f"{title} {document.version}"} - {""}:
-        said = frozenset(content_terms(form))
-        shared = len(said & asked)
+        words = frozenset(content_terms(form))
+        shared = len(words & asked)
         if not shared:
             continue
-        share = shared / len(said | asked)
-        if said == asked:
+        share = shared / len(words | asked)
+        if words == asked:
             share = ALIKE - (form == short != title) / 2
         elif shared == len(asked) > 1:
             share = max(share, SURE)
-        elif shared == len(said) > 1:
+        elif shared == len(words) > 1:
             share = max(share, LIKELY)
         best = max(best, share)
     return best
@@ -126,12 +126,12 @@ class Summarise(Tool):
         """Return what is read and its passages in their order, else documents of a similar name."""
         given = self._checked(SummaryArguments, arguments, auth, deadline)
         known = self._index.catalogue.document_names(auth, self._index.collection.id)
-        found = named(given.document, known, sure=given.near)
+        found = find_documents(given.document, known, sure=given.near)
         meant = found.documents if given.document else known
         if meant:
             keys = self._document(meant) if given.document else self._collection(meant)
-            held = self._read(auth, keys)
-            evidence = [self._row(meant, held, given.language), *held]
+            passages = self._read(auth, keys)
+            evidence = [self._row(meant, passages, given.language), *passages]
         else:
             evidence = self._read(auth, [one.first for one in found.near] if given.near else [])
         return ToolResult(
@@ -156,14 +156,14 @@ class Summarise(Tool):
         ]
 
     def _row(
-        self, meant: Sequence[DocumentName], held: Sequence[Evidence], language: str | None
+        self, meant: Sequence[DocumentName], passages: Sequence[Evidence], language: str | None
     ) -> Evidence:
         """Say how many documents of which formats there are, and which passages stand for them."""
         counted = Counter(one.format for one in meant)
         kinds = ", ".join(f"{kind}: {count}" for kind, count in counted.most_common())
         counted = find_language(language).messages["documents"]
         text = counted.format(count=len(meant), kinds=kinds)
-        return row_evidence(text, self._index.collection.name, held)
+        return row_evidence(text, self._index.collection.name, passages)
 
     def _central(self, keys: Sequence[str], most: int) -> list[str]:
         """Return the most central of some chunks, of a document the first one among them."""

@@ -215,11 +215,11 @@ def has_words(value: str, text: str) -> bool:
     """Tell whether a value has all words of a text, in any form of theirs."""
     wanted = WORD.findall(text.casefold())
     folded = value.casefold()
-    held: set[str] = set()
+    forms: set[str] = set()
     for word in WORD.findall(folded):
-        held |= forms_of(word)
+        forms |= forms_of(word)
     return bool(wanted) and all(
-        word in folded if HAN.search(word) else bool(forms_of(word) & held) for word in wanted
+        word in folded if HAN.search(word) else bool(forms_of(word) & forms) for word in wanted
     )
 
 

@@ -172,7 +172,7 @@ _MAX_SINGLES = 4  # an unknown name falls apart into single characters
 def chinese_names(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of persons and organisations; overlaps are possible."""
     for match in _FOREIGN.finditer(text):
-        yield "PERSON", *_whole_name(match)
+        yield "PERSON", *_trim_name(match)
     for match in _titled().finditer(text):
         yield "PERSON", match.start(), match.end()
     endings = cues(CODE).words("organisation")
@@ -182,7 +182,7 @@ def chinese_names(text: str) -> Iterator[tuple[str, int, int]]:
                 yield "ORG", match.start() + start, match.start() + end
 
 
-def _whole_name(match: re.Match[str]) -> tuple[int, int]:
+def _trim_name(match: re.Match[str]) -> tuple[int, int]:
     """Cut the words of the sentence off both ends of "A·B", as far as they are function words."""
     start, end = match.span()
     parts = re.split("[·•・]", match.group())

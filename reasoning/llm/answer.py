@@ -52,13 +52,13 @@ def _runs(claim: str, item: Evidence, spans: Sequence[Span]) -> list[tuple[Span,
 
     Short ones come first, each length in the order of the text.
     """
-    said = set(content_terms(claim, item.language))
-    held = [said & set(terms(item.text[start:end], item.language)) for start, end in spans]
+    wanted = set(content_terms(claim, item.language))
+    found = [wanted & set(terms(item.text[start:end], item.language)) for start, end in spans]
     runs = []
     for size in range(1, min(LONGEST_RUN, len(spans)) + 1):
         for first in range(len(spans) - size + 1):
-            shared = frozenset().union(*held[first : first + size])
-            overlap = len(shared) / len(said) if said else 0.0
+            shared = frozenset().union(*found[first : first + size])
+            overlap = len(shared) / len(wanted) if wanted else 0.0
             runs.append(((spans[first][0], spans[first + size - 1][1]), overlap))
     return runs
 
@@ -105,8 +105,8 @@ def excerpts_of(ranked: Sequence[Sentence], tokens: int) -> list[Excerpt]:
     spent = 0
     for sentence in ranked:
         item = sentence.evidence
-        held = shown.get(item.chunk_id, (item, set()))[1]
-        added = [one for one in _around(sentence) if one not in held]
+        spans = shown.get(item.chunk_id, (item, set()))[1]
+        added = [one for one in _around(sentence) if one not in spans]
         cost = sum(estimate_tokens(item.text[start:end]) for start, end in added)
         if shown and spent + cost > tokens:
             own = (sentence.start, sentence.end)
@@ -114,9 +114,9 @@ def excerpts_of(ranked: Sequence[Sentence], tokens: int) -> list[Excerpt]:
             cost = sum(estimate_tokens(item.text[start:end]) for start, end in added)
             if spent + cost > tokens:
                 continue
-        shown[item.chunk_id] = (item, held | set(added))
+        shown[item.chunk_id] = (item, spans | set(added))
         spent += cost
-    return [Excerpt(item, _joined(item, held)) for item, held in shown.values()]
+    return [Excerpt(item, _joined(item, spans)) for item, spans in shown.values()]
 
 
 def _around(sentence: Sentence) -> list[Span]:
@@ -130,10 +130,10 @@ def _around(sentence: Sentence) -> list[Span]:
     return list(spans[max(0, inside[0] - 1) : inside[-1] + 2])
 
 
-def _joined(item: Evidence, held: set[Span]) -> tuple[Span, ...]:
+def _joined(item: Evidence, spans: set[Span]) -> tuple[Span, ...]:
     """Join what stands side by side."""
     joined: list[Span] = []
-    for start, end in sorted(held):
+    for start, end in sorted(spans):
         if joined and not item.text[joined[-1][1] : start].strip():
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         elif not joined or end > joined[-1][1]:
@@ -248,7 +248,7 @@ class AnswerReader(ReplyReader[Excerpt, Written | None]):
             ledger.on_text(self._heard[self._shown_chars :])
         self._shown_chars = len(self._heard)
         if ENDS.search(piece):  # else no sentence has ended
-            self._take(whole=False)
+            self._take(finished=False)
 
     def kept(self) -> Written | None:
         """Return the good sentences so far, None for none."""
@@ -260,16 +260,16 @@ class AnswerReader(ReplyReader[Excerpt, Written | None]):
         self._heard = reply.text
         if NOT_FOUND.match(reply.text):
             return Written([], null, not_found=True)
-        self._take(whole=reply.finish == "stop")
+        self._take(finished=reply.finish == "stop")
         return Written(self._claims, null)
 
-    def _take(self, *, whole: bool) -> None:
+    def _take(self, *, finished: bool) -> None:
         """Take the sentences that have ended: all, or those that another one has followed."""
         text = BEHIND.sub(r"\2\1", UNWRITABLE.sub(" ", self._heard))
-        if not whole:
+        if not finished:
             text = OPEN_MARK.sub("", text)
         spans = sentence_spans(text)
-        ended = spans if whole else spans[:-1]
+        ended = spans if finished else spans[:-1]
         for start, end in ended[self._taken :]:
             self._taken += 1
             claim = self._claim(text[start:end])
@@ -286,44 +286,44 @@ class AnswerReader(ReplyReader[Excerpt, Written | None]):
     def _claim(self, sentence: str) -> Claim | None:
         """Return the claim of a sentence; None for one that says nothing or nothing asked for."""
         numbers = [int(n) for mark in MARKS.findall(sentence) for n in re.findall(r"\d+", mark)]
-        said = BULLET.sub("", " ".join(MARKS.sub("", sentence).replace("**", "").split()))
+        text = BULLET.sub("", " ".join(MARKS.sub("", sentence).replace("**", "").split()))
         known = [self._shown[n - 1] for n in dict.fromkeys(numbers) if 1 <= n <= len(self._shown)]
-        if not any(map(str.isalnum, said)) or len(said) > CLAIM_CHARS:
+        if not any(map(str.isalnum, text)) or len(text) > CLAIM_CHARS:
             return None
-        if NOT_FOUND.match(said) or REPEATED.search(said) or self._repeats(said):
+        if NOT_FOUND.match(text) or REPEATED.search(text) or self._repeats(text):
             return None
-        if other_language(said, self._understanding.language) or self._lacks_kind(said):
+        if other_language(text, self._understanding.language) or self._lacks_kind(text):
             return None
-        cited = self._cited(said, known)
-        whole = self._complete(cited[0])
-        if whole is not None:
-            rest = whole.quote[cited[0].end - cited[0].start :]
-            said, cited = f"{said}{rest}", [whole, *cited[1:]]
-        return Claim(text=said, citations=cited, question_id=self._part(said, cited))
+        cited = self._cited(text, known)
+        extended = self._complete(cited[0])
+        if extended is not None:
+            rest = extended.quote[cited[0].end - cited[0].start :]
+            text, cited = f"{text}{rest}", [extended, *cited[1:]]
+        return Claim(text=text, citations=cited, question_id=self._part(text, cited))
 
-    def _repeats(self, said: str) -> bool:
+    def _repeats(self, text: str) -> bool:
         """Tell whether an earlier sentence has all words of this one."""
         language = self._understanding.language
-        words = set(content_terms(said, language))
+        words = set(content_terms(text, language))
         return any(
-            said == one.text or (words and words <= set(content_terms(one.text, language)))
+            text == one.text or (words and words <= set(content_terms(one.text, language)))
             for one in self._claims
         )
 
-    def _cited(self, said: str, named: Sequence[Evidence]) -> list[Citation]:
+    def _cited(self, text: str, named: Sequence[Evidence]) -> list[Citation]:
         """Return the spans of named sources that support a sentence; without one, the best of all.
 
         A source that shares nothing with a sentence that another supports was named in vain.
         """
-        found = [cite(said, item, self._embedder) for item in named or self._shown]
+        found = [cite(text, item, self._embedder) for item in named or self._shown]
         if not named:
             return [max(found, key=lambda one: one[1])[0]]
         return [one for one, overlap in found if overlap] or [one for one, _ in found]
 
-    def _part(self, said: str, cited: Sequence[Citation]) -> str:
+    def _part(self, text: str, cited: Sequence[Citation]) -> str:
         """Return the part of the question that a sentence is about, the last of several alike."""
         by_id = {item.evidence_id: item for item in self._shown}
-        words = set(content_terms(said, self._understanding.language))
+        words = set(content_terms(text, self._understanding.language))
 
         def fit(question: SubQuestion) -> tuple[bool, int]:
             grades = [by_id[one.evidence_id].grades.get(question.id, 0) for one in cited]
@@ -332,7 +332,7 @@ class AnswerReader(ReplyReader[Excerpt, Written | None]):
 
         return max(reversed(self._questions), key=fit).id
 
-    def _lacks_kind(self, said: str) -> bool:
+    def _lacks_kind(self, text: str) -> bool:
         """Tell whether a first sentence lacks the number, date or form of value asked for."""
         if self._claims or len(self._questions) > 1:
             return False
@@ -341,9 +341,9 @@ class AnswerReader(ReplyReader[Excerpt, Written | None]):
         _, kind, form = asked_kind(question, words)
         if form and not forms()[form].kind:  # a model may say "at most" in its own words
             form = ""
-        held = without_numbers(said, frozenset(NUMBER.findall(question.text)))
+        own = without_numbers(text, frozenset(NUMBER.findall(question.text)))
         checked = bool(form) or kind in CHECKED_KINDS
-        return checked and not has_kind(kind, held, words, form=form)
+        return checked and not has_kind(kind, own, words, form=form)
 
     def _complete(self, citation: Citation) -> Citation | None:
         """Return a citation with the list or the code that its sentence announces, if it does."""

@@ -160,11 +160,11 @@ class Decider:
             schema=request.schema,
             thinking=request.thinking,
         )
-        held = cache.get(key)
-        if held is not None:
+        stored = cache.get(key)
+        if stored is not None:
             ask.reader.begin(shown)
             with suppress(Unfit):
-                return ask.reader.read(ChatReply(held.decode("utf-8")))
+                return ask.reader.read(ChatReply(stored.decode("utf-8")))
         decided, reply = self._tries(ask, request, shown)
         if reply is not None:
             cache.put(key, reply.text.encode("utf-8", "replace"))
@@ -207,11 +207,11 @@ class Decider:
         error = shorten(as_data(str(unfit)), SHOWN_ERROR)
         if reply.finish == "length":
             error = f"{error} (the reply was cut at its limit; write less)"
-        said = as_data(reply.text[:SHOWN_REPLY]).strip()
+        refused = as_data(reply.text[:SHOWN_REPLY]).strip()
         task = Message("user", self.prompts.text("repair", error=error))
-        dialogue = (Message("assistant", said), task)
+        dialogue = (Message("assistant", refused), task)
         full = replace(request, messages=(*request.messages, *dialogue))
-        if said and fits(self.chat, full):
+        if refused and fits(self.chat, full):
             return full
         merged = f"{request.messages[-1].content}\n\n{task.content}"  # roles must alternate
         short = replace(request, messages=(*request.messages[:-1], Message("user", merged)))

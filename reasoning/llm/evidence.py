@@ -114,11 +114,11 @@ def support_of(
     """Return what to ask about a claim and its quotes."""
 
     def make(_: Sequence[str]) -> ChatRequest:
-        said = "\n".join(as_data(quote) for quote in quotes)
+        listed = "\n".join(as_data(quote) for quote in quotes)
         return _request(
             decider,
             "supports",
-            quotes=said,
+            quotes=listed,
             claim=as_data(claim),
             language=language_name(language),
         )

@@ -71,10 +71,10 @@ class ExamItem(FrozenModel):
 
     def holds(self, text: str) -> bool:
         """Tell whether a text has one of the alternatives, and nothing that it must not have."""
-        said = text.casefold()
+        folded_text = text.casefold()
         ways = [[way] if isinstance(way, str) else way for way in self.any]
-        found = any(all(part.casefold() in said for part in way) for way in ways)
-        return found and not any(wrong.casefold() in said for wrong in self.none)
+        found = any(all(part.casefold() in folded_text for part in way) for way in ways)
+        return found and not any(wrong.casefold() in folded_text for wrong in self.none)
 
 
 class Items(FrozenModel):
@@ -176,10 +176,10 @@ def _answered(item: ExamItem, reasoner: Reasoner) -> bool:
     ]
     known = Understanding(question=item.question, language=item.language)
     claims = reasoner.answer(known, Plan(questions=[question]), usable).claims if usable else []
-    said = " ".join(claim.text for claim in claims)
+    text = " ".join(claim.text for claim in claims)
     if item.null:
         return not claims
-    return item.holds(said) and not other_language(said, item.language)
+    return item.holds(text) and not other_language(text, item.language)
 
 
 def _asked(item: ExamItem) -> SubQuestion:

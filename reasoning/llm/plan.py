@@ -23,7 +23,7 @@ from reasoning.llm.replies import (
 from reasoning.llm.searching import ProposedSearch, folded, search_fields, searches
 from reasoning.llm.understand import WANTS
 from reasoning.planning.rules import first_problem
-from reasoning.planning.slots import filled, shown, slots_in, told
+from reasoning.planning.slots import describe_problem, filled, shown, slots_in
 from reasoning.question_words import kept_in_any_form
 
 _BRACE = re.compile(r"\{([^\W\d]\w{0,63})\}|[{}]")
@@ -81,11 +81,11 @@ class Proposal(ProposedSearch):
         plan = Plan(questions=[self._question(question) for question in proposed])
         problem = first_problem(plan, self._settings)
         if problem is not None:
-            raise Unfit(told(problem))
-        self._require_whole(plan)
+            raise Unfit(describe_problem(problem))
+        self._require_all_parts(plan)
         searched = [
-            self._searched(self._focused(question, plan), said.tools)
-            for question, said in zip(plan.questions, proposed, strict=True)
+            self._searched(self._focused(question, plan), planned.tools)
+            for question, planned in zip(plan.questions, proposed, strict=True)
         ]
         if any(question.slot is not None for question in searched):
             return Plan(questions=searched)
@@ -94,23 +94,23 @@ class Proposal(ProposedSearch):
         pairs = zip(searched, bare, strict=True)
         return Plan(questions=[one.model_copy(update=texts) for one, texts in pairs])
 
-    def _question(self, said: PlannedQuestion) -> SubQuestion:
-        asked = " ".join(said.text.split())
+    def _question(self, planned: PlannedQuestion) -> SubQuestion:
+        asked = " ".join(planned.text.split())
         part, wants = self._part(asked)
         text = self._template(part.text if part else asked)
-        slot = said.slot or None
+        slot = planned.slot or None
         if slot is not None and f"{{{slot}}}" in self._braces:
             raise Unfit(f"the question itself says {{{slot}}}; give the slot another name")
         if self._understanding.intent == "recommend":
             wants = "list"
         return SubQuestion(
-            id=said.id,
+            id=planned.id,
             text=text,
             about=part.about if part else "",
-            query=self._template(" ".join(said.query.split())),
+            query=self._template(" ".join(planned.query.split())),
             language=self._language,
-            wants=said.wants if slot or not wants else wants,
-            deps=said.deps,
+            wants=planned.wants if slot or not wants else wants,
+            deps=planned.deps,
             slot=slot,
         )
 
@@ -136,7 +136,7 @@ class Proposal(ProposedSearch):
 
         return _BRACE.sub(read, text)
 
-    def _require_whole(self, plan: Plan) -> None:
+    def _require_all_parts(self, plan: Plan) -> None:
         """Raise Unfit unless the questions ask every part, and nothing but the parts."""
         questions = plan.questions
         least = len(self._parts)
@@ -150,8 +150,8 @@ class Proposal(ProposedSearch):
             self._require_kept(f"the questions together must ask '{part}'", part, asked)
         slots = [question.slot for question in questions if question.slot]
         known = [*self._parts, *slots]
-        for question, said in zip(questions, asked, strict=True):
-            self._require_kept(f"question {question.id} asks something else: '{said}'", said, known)
+        for question, own in zip(questions, asked, strict=True):
+            self._require_kept(f"question {question.id} asks something else: '{own}'", own, known)
 
     def _require_kept(self, rule: str, original: str, texts: Sequence[str]) -> None:
         """Raise Unfit with the rule unless the texts keep the original, together or one of them.
@@ -159,9 +159,9 @@ class Proposal(ProposedSearch):
         One is compared by itself as well because "Since when?" has no words but common ones, which
         count only where there are no others.
         """
-        whole, language = " ".join(texts), self._language
-        kept = max(kept_in_any_form(original, text, language) for text in [whole, *texts])
-        self._decider.require_kept(rule, kept, original, whole, language)
+        joined, language = " ".join(texts), self._language
+        kept = max(kept_in_any_form(original, text, language) for text in [joined, *texts])
+        self._decider.require_kept(rule, kept, original, joined, language)
 
     def _focused(self, question: SubQuestion, plan: Plan) -> SubQuestion:
         """Search for the question itself where the key words of one of several miss it.
@@ -224,8 +224,8 @@ def plan_of(
         # Each question is written twice: as it is asked, and as it is searched for.
         return decider.request(prompt, schema, 2 * settings.llm.decision_tokens)
 
-    def read(said: ChatReply, _: Sequence[str]) -> Plan:
-        reply = parsed(said.text, Planned)
+    def read(answer: ChatReply, _: Sequence[str]) -> Plan:
+        reply = parsed(answer.text, Planned)
         return Proposal(understanding, offered, decider).plan(reply)
 
     return Ask("plan", make, ReplyReader(read), repairs=PLAN_REPAIRS)

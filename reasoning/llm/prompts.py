@@ -69,8 +69,8 @@ class PromptTexts:
     def dialogue(self, name: str) -> tuple[Message, ...]:
         """Return a prompt that never changes as a system message with the examples after it."""
         first, *turns = TURN.split(self.text(name))
-        said = zip(turns[::2], turns[1::2], strict=True)
-        examples = (Message(cast(Role, role), text.strip()) for role, text in said)
+        pairs = zip(turns[::2], turns[1::2], strict=True)
+        examples = (Message(cast(Role, role), text.strip()) for role, text in pairs)
         return (Message("system", first.strip()), *examples)
 
 

@@ -274,10 +274,10 @@ class PartAnswer(NamedTuple):
 
     def confidence(self, claim: Claim) -> float | None:
         """Return the rules' own where a claim says what they would, else None."""
-        told = [one.confidence or 0.0 for one in self.claims]
-        return max(told) if told and self._is_said_by(claim) else None
+        confidences = [one.confidence or 0.0 for one in self.claims]
+        return max(confidences) if confidences and self._is_stated_by(claim) else None
 
-    def _is_said_by(self, claim: Claim) -> bool:
+    def _is_stated_by(self, claim: Claim) -> bool:
         """Tell whether a sentence says, to the letter, what the reader takes for the answer.
 
         It must be whole, and name something that the question names.
@@ -286,8 +286,10 @@ class PartAnswer(NamedTuple):
         """
         best, language = self.best, self.question.language
         asked = content_terms(f"{self.question.text} {self.question.about}", language)
-        whole = ENDED.search(claim.text) and set(asked) & set(content_terms(claim.text, language))
-        if best is None or not whole:
+        complete = ENDED.search(claim.text) and set(asked) & set(
+            content_terms(claim.text, language)
+        )
+        if best is None or not complete:
             return False
         if best.value is None:
             cited = (one for one in claim.citations if one.chunk_id == best.chunk_id)
@@ -302,8 +304,8 @@ def _shown(parts: Sequence[PartAnswer], tokens: int) -> list[Excerpt]:
     found: dict[str, Excerpt] = {}
     for part in parts[-MOST_PARTS:]:
         for one in excerpts_of(part.ranked, tokens):
-            held = found.get(one.item.chunk_id)
-            found[one.item.chunk_id] = one.joined(held) if held else one
+            earlier = found.get(one.item.chunk_id)
+            found[one.item.chunk_id] = one.joined(earlier) if earlier else one
     return list(found.values())
 
 

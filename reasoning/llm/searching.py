@@ -128,8 +128,8 @@ def rewrite_of(
         )
         return decider.request(prompt, record(**search_fields(offered)))
 
-    def read(said: ChatReply, _: Sequence[Evidence]) -> Rewrite | None:
-        reply = parsed(said.text, Rewritten)
+    def read(answer: ChatReply, _: Sequence[Evidence]) -> Rewrite | None:
+        reply = parsed(answer.text, Rewritten)
         if folded(reply.query) in {folded(query) for query in earlier}:
             raise Unfit("the query was searched before; write another one")
         search = ProposedSearch(question.language, offered, decider)

@@ -105,8 +105,8 @@ def understanding_of(
         )
         return decider.request(prompt, schema(decider.settings.answering.max_sub_questions))
 
-    def read(said: ChatReply, turns: Sequence[str]) -> Understanding:
-        reply = parsed(said.text, Understood)
+    def read(answer: ChatReply, turns: Sequence[str]) -> Understanding:
+        reply = parsed(answer.text, Understood)
         alone = " ".join(reply.standalone.split())
         asked = [(" ".join(part.text.split()), part.wants) for part in reply.parts]
         parts = [part for part, _ in asked]
@@ -134,12 +134,12 @@ def understanding_of(
 
 
 def _require_faithful(
-    alone: str, parts: Sequence[str], question: str, said: str, decider: Decider
+    alone: str, parts: Sequence[str], question: str, history: str, decider: Decider
 ) -> None:
-    """Raise Unfit unless a reply still asks what was asked; `said` is what its history says."""
+    """Raise Unfit unless a reply still asks what was asked; `history` is what was said before."""
     limits, language = decider.settings.answering, detect_language(question)
     typed = set(terms(question, language))
-    added = set(terms(said, language)) - typed
+    added = set(terms(history, language)) - typed
 
     def require(rule: str, original: str, proposed: str) -> None:
         """Compare by words kept, or by meaning where the words that history adds are left out."""

@@ -31,7 +31,7 @@ from reasoning.planning.slots import escaped, filled, producers, uses
 # Chosen, not measured:
 THRESHOLD = 0.1  # hits of an entity hop below this cross-encoder score are dropped
 
-WHOLE = "h0"  # what a search for the whole question writes
+FULL_QUESTION = "h0"  # what a search for the whole question writes
 
 
 def in_order(plan: Plan) -> list[SubQuestion]:
@@ -61,8 +61,10 @@ def compiled(
     ordered = in_order(plan)
     places = {question.id: place for place, question in enumerate(ordered, start=1)}
     registers = {slot: f"v{places[question.id]}" for question, slot in producers(plan)}
-    merged = [WHOLE] if merge == "union" and _shares_tools(plan.whole, ordered) else []
-    steps: list[AnyOperation] = [_search(ordered[0], WHOLE, plan.whole, settings) for _ in merged]
+    merged = [FULL_QUESTION] if merge == "union" and _shares_tools(plan.whole, ordered) else []
+    steps: list[AnyOperation] = [
+        _search(ordered[0], FULL_QUESTION, plan.whole, settings) for _ in merged
+    ]
     for question in ordered:
         steps += _question(question, places[question.id], registers, settings)
     led_on = {name for question in ordered for name in question.deps if merge != "union"}
@@ -117,7 +119,7 @@ def entity_hop(
     ]
 
 
-def _shares_tools(whole: str, questions: Sequence[SubQuestion]) -> bool:
+def _shares_tools(question: str, questions: Sequence[SubQuestion]) -> bool:
     """Tell whether parts, side by side, share their tools, so that the whole is searched as well.
 
     Parts of different systems are different questions; parts that wait for others narrow down what
@@ -125,7 +127,7 @@ def _shares_tools(whole: str, questions: Sequence[SubQuestion]) -> bool:
     """
     first, *others = questions
     apart = any(one.deps or _tools(one) != _tools(first) for one in others)
-    return bool(whole and others) and not apart
+    return bool(question and others) and not apart
 
 
 def _search(
@@ -240,9 +242,9 @@ def other_values(
     names = {name for made in composing for name, kind in made.reads() if kind == "values"}
     moved = {}
     for name in sorted(names):
-        held = registers.get(name)
-        if held is not None and len(held.findings) > held.skipped + fan_out:
-            moved[name] = held.model_copy(update={"skipped": held.skipped + fan_out})
+        stored = registers.get(name)
+        if stored is not None and len(stored.findings) > stored.skipped + fan_out:
+            moved[name] = stored.model_copy(update={"skipped": stored.skipped + fan_out})
     return moved
 
 

@@ -18,7 +18,7 @@ from core.settings import Settings
 from core.types import FrozenModel, Plan, SubQuestion, ToolSpec
 from reasoning.planning.compiler import compiled
 from reasoning.planning.rules import HINT, OPERATION_RULES, RULES
-from reasoning.planning.slots import Facts, Rule, problems, told
+from reasoning.planning.slots import Facts, Rule, describe_problem, problems
 
 FILE_DEPTH = 16  # how deep lists and objects of a plan file may be nested; chosen, not measured
 
@@ -26,7 +26,7 @@ MOST_DIGITS = 18
 # A string that never ends is taken to the end of the text, so that no text is scanned twice.
 _TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*+"?|(?P<begins>[\[{])|(?P<ends>[\]}])|(?P<constant>-?(?:NaN|Infinity))'
-    r"|(?P<real>-?\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+))|(?P<whole>-?\d+)",
+    r"|(?P<real>-?\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+))|(?P<integer>-?\d+)",
     re.DOTALL,
 )
 
@@ -77,7 +77,7 @@ def _lines_of_objects(text: str) -> list[int]:
     ended: list[int] = []
     for token in _TOKEN.finditer(text):
         line += text.count("\n", counted, token.start())
-        kind, said, counted = token.lastgroup, token.group(), token.start()
+        kind, value, counted = token.lastgroup, token.group(), token.start()
         if kind == "begins":
             begun.append(line)
             if len(begun) > FILE_DEPTH:
@@ -85,12 +85,12 @@ def _lines_of_objects(text: str) -> list[int]:
                 raise LineError(line, rule)
         elif kind == "ends" and begun:
             start = begun.pop()
-            ended += [start] if said == "}" else []
+            ended += [start] if value == "}" else []
         elif kind == "constant":
-            raise LineError(line, f"{said} is no number of JSON")
-        elif kind == "whole" and len(said) > MOST_DIGITS:
-            raise LineError(line, f"a number has at most {MOST_DIGITS} digits, not {len(said)}")
-        elif kind == "real" and math.isinf(float(said)):
+            raise LineError(line, f"{value} is no number of JSON")
+        elif kind == "integer" and len(value) > MOST_DIGITS:
+            raise LineError(line, f"a number has at most {MOST_DIGITS} digits, not {len(value)}")
+        elif kind == "real" and math.isinf(float(value)):
             raise LineError(line, "a number is finite")
     return ended
 
@@ -167,7 +167,7 @@ def _check(
     rules: Sequence[Rule], facts: Facts, lines: Mapping[str | int, int], otherwise: int
 ) -> None:
     for problem in problems(rules, facts):
-        raise LineError(lines.get(problem.where, otherwise), told(problem))
+        raise LineError(lines.get(problem.where, otherwise), describe_problem(problem))
 
 
 def _object(text: str) -> Located:
@@ -212,13 +212,13 @@ def _text(path: Path) -> str:
 
 
 def _entries(found: Located, key: str) -> list[Located]:
-    held = found.get(key)
-    if not isinstance(held, list):
+    entries = found.get(key)
+    if not isinstance(entries, list):
         raise LineError(found.line, f"'{key}' is a list" if key in found else f"'{key}' is missing")
-    for place, entry in enumerate(held, start=1):
+    for place, entry in enumerate(entries, start=1):
         if not isinstance(entry, Located):
             raise LineError(found.line, f"entry {place} of '{key}' is an object")
-    return held
+    return entries
 
 
 def _question(entry: Located) -> SubQuestion:

@@ -25,13 +25,13 @@ from reasoning.planning.slots import (
     Found,
     Rule,
     ancestors,
+    describe_problem,
     escaped,
     literal,
     problems,
     producers,
     shown,
     slots_in,
-    told,
     uses,
 )
 from reasoning.types import Reasoner
@@ -163,7 +163,7 @@ def checked(plan: Plan, settings: Settings, tools: Sequence[ToolSpec] | None = N
     """Return a valid plan, or raise a CallerError with the first rule it breaks."""
     problem = first_problem(plan, settings, tools)
     if problem is not None:
-        raise CallerError(told(problem), hint=HINT)
+        raise CallerError(describe_problem(problem), hint=HINT)
     return plan
 
 
@@ -180,11 +180,11 @@ def proposed_plan(
     problem = first_problem(plan, settings, tools)
     if problem is None:
         return plan, []
-    note = f"the question is one step, since its plan was not valid: {told(problem)}"
+    note = f"the question is one step, since its plan was not valid: {describe_problem(problem)}"
     part = one_part(understanding)
-    whole = _read(reasoner.plan(part, tools))
-    if first_problem(whole, settings, tools) is None and len(whole.questions) == 1:
-        return whole, [note]
+    single = _read(reasoner.plan(part, tools))
+    if first_problem(single, settings, tools) is None and len(single.questions) == 1:
+        return single, [note]
     text = escaped(understanding.question)
     bare = SubQuestion(
         id="q1",
@@ -232,11 +232,11 @@ def registers_read(facts: Facts) -> Found:
     written: dict[str, Kind] = {}
     for place, operation in enumerate(facts.operations):
         for name, kind in operation.reads():
-            held = f"register {shown(name)}"
+            label = f"register {shown(name)}"
             if name not in written:
-                yield place, f"{operation.op} reads {held}, written by none above"
+                yield place, f"{operation.op} reads {label}, written by none above"
             elif written[name] != kind:
-                yield place, f"{operation.op} reads {kind}, {held} holds {written[name]}"
+                yield place, f"{operation.op} reads {kind}, {label} holds {written[name]}"
         if operation.out in written:
             yield place, f"a register is written once, {shown(operation.out)} is already"
         written[operation.out] = operation.WRITES

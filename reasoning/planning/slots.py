@@ -84,7 +84,7 @@ def problems(rules: Sequence[Rule], facts: Facts) -> Iterator[BrokenRule]:
             yield BrokenRule(rule.__name__, where, message)
 
 
-def told(problem: BrokenRule) -> str:
+def describe_problem(problem: BrokenRule) -> str:
     """Return a problem as one line, with the question or operation it is about."""
     where = problem.where
     if isinstance(where, int):
@@ -129,7 +129,7 @@ def plain_query(question: SubQuestion) -> FilledQuery:
     return FilledQuery(text=filled(question.text, {}), query=filled(question.query, {}))
 
 
-def composed(
+def compose_queries(
     operation: ComposeQuery,
     plan: Plan,
     registers: Mapping[str, Register],
@@ -154,11 +154,11 @@ def composed(
         given = dict(zip(operation.values, picked, strict=True))
         values = {slot: finding for slot, finding in given.items() if finding is not None}
         words = {slot: one_line(finding.value) for slot, finding in values.items()}
-        told = {slot: f"({described[slot]})" for slot in given if slot not in words}
-        sought = {slot: described[slot] for slot in told}
+        unknown = {slot: f"({described[slot]})" for slot in given if slot not in words}
+        sought = {slot: described[slot] for slot in unknown}
         queries.append(
             FilledQuery(
-                text=filled(question.text, words | told),
+                text=filled(question.text, words | unknown),
                 query=filled(operation.template, words | sought),
                 values=values,
             )

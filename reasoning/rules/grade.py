@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from core.settings import Settings
 from core.types import Evidence, Grade
 from reasoning.rules.answering.blocks import announces, follows
-from reasoning.rules.answering.features import SAID_ALIKE
+from reasoning.rules.answering.features import LEAST_LEXICAL
 from reasoning.rules.answering.relevance import Relevance, Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.values.versions import is_other_version
@@ -55,8 +55,8 @@ def _best(
     """Return the likeliest sentence of each chunk, one with the kind asked for if there is any."""
     best: dict[str, Sentence] = {}
     for sentence in relevance.sentences(wanted, evidence):
-        held = best.get(sentence.evidence.chunk_id)
-        if held is None or (sentence.has_kind and not held.has_kind):
+        earlier = best.get(sentence.evidence.chunk_id)
+        if earlier is None or (sentence.has_kind and not earlier.has_kind):
             best[sentence.evidence.chunk_id] = sentence
     return best
 
@@ -91,7 +91,7 @@ def _together(wanted: QueryTerms, evidence: Sequence[Evidence], grades: list[Gra
     """Give all chunks of a section that says how to do what is asked for the grade of the best."""
     sections: dict[tuple[str, str], int] = {}
     for item, one in zip(evidence, grades, strict=True):
-        if wanted.is_told_in(item):
+        if wanted.is_explained_by(item):
             key = (item.document_key, item.section)
             sections[key] = max(sections.get(key, 0), one.grade)
     return [
@@ -117,7 +117,7 @@ def _grade(
         settings.answering.grade_answers,
     )
     level = sum(score >= step for step in steps)
-    across = item.language != wanted.language and sentence.lexical < SAID_ALIKE
+    across = item.language != wanted.language and sentence.lexical < LEAST_LEXICAL
     if level >= PARTLY and across and (sentence.semantic or 0.0) < alike:
         level, reason = RELATED, f"{reason}; too far for what words cannot compare"
     if level >= PARTLY and sentence.names_missing:

@@ -30,7 +30,7 @@ from core.settings import Settings, load_settings
 from core.types import Answer, Clarification, Evidence, Plan, Understanding
 from graph.build import build_graph
 from graph.state import STATE_TYPES, State
-from nodes.understand import cleared
+from nodes.understand import clear_earlier_run
 from stores.lock import OwnerLock
 from stores.store import Store
 
@@ -293,7 +293,7 @@ def test_a_run_that_asks_back_goes_on_with_the_reply(
 
 
 def test_cleared_leaves_a_first_run_alone_and_keeps_messages() -> None:
-    assert cleared({"messages": [HumanMessage("q")], "question": "q"}) == {}
+    assert clear_earlier_run({"messages": [HumanMessage("q")], "question": "q"}) == {}
     held: State = {
         "messages": [HumanMessage("q"), AIMessage("a")],
         "registers": {"h1": Register(kind="hits")},
@@ -301,7 +301,7 @@ def test_cleared_leaves_a_first_run_alone_and_keeps_messages() -> None:
         "drafts": 2,
         "rewritten": {"q1": []},
     }
-    assert cleared(held) == {
+    assert clear_earlier_run(held) == {
         "registers": Overwrite({}),
         "done": [],
         "drafts": 0,

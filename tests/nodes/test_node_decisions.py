@@ -25,7 +25,7 @@ from core.types import (
     Understanding,
 )
 from graph.context import Context
-from graph.reading import told
+from graph.reading import describe_question
 from graph.state import state_keys
 from nodes.generate import generate
 from nodes.plan import plan
@@ -189,8 +189,8 @@ def test_a_reader_is_told_of_no_question_with_a_value_put_into_it() -> None:
     asks = Q2.model_copy(update={"text": "Where is {ward}", "deps": ["q1"]})
     made = state(plan=Plan(questions=[Q1.model_copy(update={"slot": "ward"}), asks]))
     filled = asks.model_copy(update={"text": "Where is File"})
-    assert told(made, filled) == "How many beds?"
-    assert told(made, Q1) == Q1.text
+    assert describe_question(made, filled) == "How many beds?"
+    assert describe_question(made, Q1) == Q1.text
 
 
 @pytest.mark.parametrize(("grade", "kept"), [(3, True), (2, True), (1, False), (0, False)])

@@ -277,7 +277,7 @@ def test_a_sentence_that_refers_speaks_of_what_stands_before_it(said: str, refer
     relevance = Relevance(None, weights_for(evidence))
     wanted = relevance.wanted(asking("Who leads the harbour team?"), [])
     [found] = [one for one in relevance.sentences(wanted, evidence) if one.text == said]
-    assert (found.said > 0.9) is refers
+    assert (found.coverage > 0.9) is refers
 
 
 QUESTION = asking("Where was the founder of the museum born and buried?", wants="place")

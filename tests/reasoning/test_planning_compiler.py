@@ -23,7 +23,7 @@ from core.settings import Settings
 from core.types import Call, Plan, SubQuestion, ToolSpec
 from reasoning.planning.compiler import compiled, entity_hop, in_order
 from reasoning.planning.rules import OPERATION_RULES
-from reasoning.planning.slots import BrokenRule, Facts, problems, told, uses
+from reasoning.planning.slots import BrokenRule, Facts, describe_problem, problems, uses
 
 SETTINGS = Settings()
 MERGES = st.sampled_from(["union", "intersect"])
@@ -170,7 +170,9 @@ def test_a_wrong_list_is_named_by_its_rule(rule: str, lines: str) -> None:
     ],
 )
 def test_the_error_says_which_operation(lines: str, words: str) -> None:
-    assert any(words in told(problem) for problem in operation_problems(parse(lines), HOP))
+    assert any(
+        words in describe_problem(problem) for problem in operation_problems(parse(lines), HOP)
+    )
 
 
 def test_too_many_operations_are_refused() -> None:

@@ -76,8 +76,8 @@ def _names(sentence: Sentence, other: Sentence) -> bool:
 # A second sentence is said where the first is not sure and leaves out words of the question, and
 # where its own odds reach this share: right answers .78 with one sentence, .84 so (means of four
 # sets, a second one in 24 of 100 answers).
-SECOND_SHARE, SURE, WHOLE = 0.4, 0.6, 0.8
-SAID_SHARE = 0.3
+SECOND_SHARE, SURE, FULL_COVERAGE = 0.4, 0.6, 0.8
+REPEAT_SHARE = 0.3
 LONG = 3  # sentences after which no other is added
 # Of the question's words, by rarity, in the sentence and with its heading: with fewer it may speak
 # of another thing. By hand, since public sets hold no verdicts: of 30 questions 12 get one, right.
@@ -100,17 +100,17 @@ def answer(
     """Return claims for every sub-question that has evidence; name the others as missing."""
     claims: list[Claim] = []
     missing: list[str] = []
-    said: set[tuple[str, int]] = set()
+    cited: set[tuple[str, int]] = set()
     for question in plan.questions:
         usable = [item for item in evidence if item.grades.get(question.id, 0) >= 2]
         if question.wants == "list":
             best = relevance.ranked(question, usable)
             found = _items(best, usable)[: settings.answering.list_items]
         else:
-            found = _sentences(question, usable, relevance, settings, said)
+            found = _sentences(question, usable, relevance, settings, cited)
         if found:
             claims += [one.model_copy(update={"question_id": question.id}) for one in found]
-            said |= {(c.chunk_id, c.start) for claim in found for c in claim.citations}
+            cited |= {(c.chunk_id, c.start) for claim in found for c in claim.citations}
         else:
             missing.append(question.text)
     return Draft(claims=claims, missing=missing)
@@ -121,14 +121,14 @@ def _sentences(
     evidence: Sequence[Evidence],
     relevance: Relevance,
     settings: Settings,
-    said: set[tuple[str, int]],
+    cited: set[tuple[str, int]],
 ) -> list[Claim]:
     """Return the likeliest sentences; one is repeated only when there is no other."""
     wanted = relevance.wanted(question, evidence)
     ranked = [one for one in relevance.sentences(wanted, evidence) if one.is_answer]
     ranked = [one for one in ranked if one.has_kind] or ranked
-    new = [one for one in ranked if (one.evidence.chunk_id, one.start) not in said]
-    if ranked and (not new or new[0].score < SAID_SHARE * ranked[0].score):
+    new = [one for one in ranked if (one.evidence.chunk_id, one.start) not in cited]
+    if ranked and (not new or new[0].score < REPEAT_SHARE * ranked[0].score):
         new = ranked
     chosen, confidence = new[:1], _confidence(new)
     long = False
@@ -178,12 +178,12 @@ def _section(
     chosen: Sequence[Sentence], evidence: Sequence[Evidence], wanted: QueryTerms
 ) -> list[Claim]:
     """Return all steps of a section that says how to do what is asked for, where it is short."""
-    if not chosen or not wanted.is_told_in(chosen[0].evidence):
+    if not chosen or not wanted.is_explained_by(chosen[0].evidence):
         return []
-    held = chosen[0].evidence
-    same = (one for one in evidence if one.document_key == held.document_key)
-    items = sorted((one for one in same if one.section == held.section), key=lambda o: o.ordinal)
-    words = lexicon(held.language)
+    first = chosen[0].evidence
+    same = (one for one in evidence if one.document_key == first.document_key)
+    items = sorted((one for one in same if one.section == first.section), key=lambda o: o.ordinal)
+    words = lexicon(first.language)
     steps = any(STEP.match(one.text) or words.found("sequence", one.text) for one in items)
     if not steps or sum(len(one.text) for one in items) > MOST_CHARACTERS:
         return []
@@ -198,13 +198,13 @@ def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]
     about denies it, too.
     """
     asked, words = lexicon(wanted.language), lexicon(sentence.evidence.language)
-    unsaid = sentence.said < VERDICT_WORDS or sentence.lexical < VERDICT_LEXICAL
+    vague = sentence.coverage < VERDICT_WORDS or sentence.lexical < VERDICT_LEXICAL
     numbers = set(AMOUNT.findall(wanted.text)) - set(NUMBER.findall(sentence.text))
-    if unsaid or numbers or asked.found("comparing", wanted.text):
+    if vague or numbers or asked.found("comparing", wanted.text):
         return ""
     own = (words.message(f"verdict_{one}").rstrip(".。") for one in ("yes", "no"))
-    said = rf"(?:^|[?？]\s*)(?:{'|'.join(own)})[\s,.，。:：—-]"
-    if re.search(said, sentence.text, re.IGNORECASE) or sentence.text.endswith(("?", "？")):
+    own_verdict = rf"(?:^|[?？]\s*)(?:{'|'.join(own)})[\s,.，。:：—-]"
+    if re.search(own_verdict, sentence.text, re.IGNORECASE) or sentence.text.endswith(("?", "？")):
         return ""  # "No, …": it says its verdict itself, as does the reply to a question
     if words.found("exclusive", sentence.text):
         return ""  # "only", "except": what is asked about may be inside or outside
@@ -221,13 +221,13 @@ def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]
 def _denies(sentence: Sentence, wanted: QueryTerms) -> bool:
     """Return whether only denying clauses have words of the question."""
     words = lexicon(sentence.evidence.language)
-    said: tuple[set[int], set[int]] = set(), set()
+    matched: tuple[set[int], set[int]] = set(), set()
     denying = False
     for clause in CLAUSE_ENDS.split(sentence.text):
         denied = words.found("negation", clause)
         denying |= denied
-        said[denied].update(wanted.matched(terms_of(clause, words.language)))
-    return bool(said[True] - said[False]) if said[True] | said[False] else denying
+        matched[denied].update(wanted.matched(terms_of(clause, words.language)))
+    return bool(matched[True] - matched[False]) if matched[True] | matched[False] else denying
 
 
 def _confidence(ranked: Sequence[Sentence]) -> float:
@@ -240,8 +240,8 @@ def _alike(
     chosen: Sequence[Sentence], ranked: Sequence[Sentence], *, sure: bool
 ) -> Sentence | None:
     """Return the next sentence nearly as likely as the first that says something else."""
-    whole = chosen[0].has_kind and chosen[0].said >= WHOLE
-    if sure or whole:
+    complete = chosen[0].has_kind and chosen[0].coverage >= FULL_COVERAGE
+    if sure or complete:
         return None
     least = SECOND_SHARE * exp(ranked[0].odds)
     for sentence in ranked:
@@ -288,7 +288,7 @@ def _claims(
 ) -> list[Claim]:
     """Return the claims of sentences with what each needs; none contains another."""
     words = lexicon(wanted.language)
-    brings = next((held for asks, held in BRINGS if words.found(asks, wanted.text)), "")
+    brings = next((brought for asks, brought in BRINGS if words.found(asks, wanted.text)), "")
     claims: list[Claim] = []
     for sentence in chosen:
         at = sentence.start, sentence.end
@@ -296,9 +296,11 @@ def _claims(
         start, end = in_context(
             sentence.evidence, *at, code=wanted.howto, items=several, brings=brings
         )
-        said = [c for claim in claims for c in claim.citations if c.chunk_id == sentence.chunk_id]
-        start = max([start, *(c.end for c in said if c.start <= start < c.end)])
-        if not any(c.start <= sentence.start < c.end for c in said):
+        earlier = [
+            c for claim in claims for c in claim.citations if c.chunk_id == sentence.chunk_id
+        ]
+        start = max([start, *(c.end for c in earlier if c.start <= start < c.end)])
+        if not any(c.start <= sentence.start < c.end for c in earlier):
             claims += _announcing(sentence, evidence)
             claims.append(_dated(_quoted(sentence.evidence, start, end), sentence, wanted))
             behind = follows(sentence.evidence, evidence)

@@ -169,8 +169,8 @@ def in_context(
         return (0 if end <= MOST_ROWS else start), end
     if code or items:
         first, last = steps(item.text, spans, first, last, ITEM if items else STEP)
-    said = item.text[spans[first][0] : spans[last][1]]
-    if brings and not words.found(brings, said):
+    text = item.text[spans[first][0] : spans[last][1]]
+    if brings and not words.found(brings, text):
         ahead = [words.found(brings, item.text[slice(*one)]) for one in spans[last + 1 :][:AHEAD]]
         last += ahead.index(True) + 1 if any(ahead) else 0
     first = _first(item, spans, first, words)

@@ -55,7 +55,7 @@ FEATURES = (
 _PLACES = {name: place for place, name in enumerate(FEATURES)}
 # Chosen, not measured:
 NEAR_BEFORE, NEAR_AFTER = 2, 1  # sentences around one that may say what it leaves out
-SAID_ALIKE = 0.5  # of the question's words, by rarity; chosen, not measured
+LEAST_LEXICAL = 0.5  # of the question's words, by rarity; chosen, not measured
 SHORT = 4  # terms; a heading or a greeting has fewer; chosen, not measured
 MOST_NEWS = 30  # content words beyond which a sentence adds no more; chosen, not measured
 KINDS: tuple[AnswerKind, ...] = ("number", "date", "person", "place")
@@ -134,7 +134,7 @@ class _Passage:
         self.spans = spans_of(item.text, item.kind)
         self.texts = [item.text[start:end] for start, end in self.spans]
         self.spoken = [spoken_in(one, item.language, wanted.language) for one in self.texts]
-        self.said = list(map(terms_of, self.texts, self.spoken))
+        self.terms = list(map(terms_of, self.texts, self.spoken))
         title = terms_of(heading_of(item), item.language)
         self.above = leads(item.text, self.spans, item.kind, item.language)
         self.headings = [title | terms_of(one.text, item.language) for one in self.above]
@@ -145,11 +145,11 @@ class _Passage:
         ]
         for place in range(1, len(self.texts)):
             if self.refers[place]:
-                self.headings[place] |= self.said[place - 1]
+                self.headings[place] |= self.terms[place - 1]
         # What leads a sentence is not said beside it, too.
         self.beside = [
-            frozenset() if one.leads else said
-            for one, said in zip(self.above, self.said, strict=True)
+            frozenset() if one.leads else words
+            for one, words in zip(self.above, self.terms, strict=True)
         ]
         self.chunk = terms_of(item.text, item.language)
         self.numbers = frozenset(NUMBER.findall(wanted.text))
@@ -171,8 +171,8 @@ class _Passage:
         )
         named = [bool(name & document) for name in self.wanted.entity_terms]
         names = 1 - sum(named) / len(named) if named else 0.0
-        held = set(NUMBER.findall(f"{self.item.text} {heading_of(self.item)}"))
-        numbers = len(self.numbers - held) / len(self.numbers) if self.numbers else 0.0
+        present = set(NUMBER.findall(f"{self.item.text} {heading_of(self.item)}"))
+        numbers = len(self.numbers - present) / len(self.numbers) if self.numbers else 0.0
         # Words of two languages cannot be compared, so what they would say is left out.
         if self.item.language != self.wanted.language:
             return [0.0, 0.0, numbers]
@@ -185,16 +185,16 @@ class _Passage:
             shares, matched = self._shares(place)
             foreign = self.spoken[place] != self.wanted.language
             about = self.wanted.subject if not foreign else frozenset()
-            said = self.said[place] | self.headings[place]
+            covered = self.terms[place] | self.headings[place]
             similarity = float(likeness[place])
             # Names and codes are the same in any language: what says them is compared by them.
-            across = float(foreign and shares[0] < SAID_ALIKE)
-            unit, said_in = self._unit(place)
-            valued = self._valued(place, said_in)
+            across = float(foreign and shares[0] < LEAST_LEXICAL)
+            unit, prose = self._unit(place)
+            valued = self._valued(place, prose)
             row = [
                 *shares,
                 *self.missing,
-                len(about & said) / len(about) if about else 1.0,
+                len(about & covered) / len(about) if about else 1.0,
                 similarity,
                 best - similarity,
                 float(likeness[-1]),
@@ -206,7 +206,7 @@ class _Passage:
                 float(self.wanted.focus_absent and not foreign),
                 across,
                 across * similarity,
-                *self._asked_form(place, unit, said_in, valued=valued),
+                *self._asked_form(place, unit, prose, valued=valued),
             ]
             heads = self.above[place].heads
             found.append(Candidate(self.item, *self.spans[place], matched, row, heads))
@@ -223,7 +223,12 @@ class _Passage:
         shares, matched = [0.0, 0.0, 0.0, 0.0], set()
         for number, (group, synonyms, weight) in enumerate(own):
             either = group | synonyms
-            steps = [(0, self.said[place]), (1, around), (2, self.headings[place]), (3, self.chunk)]
+            steps = [
+                (0, self.terms[place]),
+                (1, around),
+                (2, self.headings[place]),
+                (3, self.chunk),
+            ]
             if self.refers[place]:
                 steps[1], steps[2] = steps[2], steps[1]
             for step, where in steps:
@@ -247,14 +252,14 @@ class _Passage:
         unit = self.item.text[self.spans[place][0] : self.spans[last][1]]
         if self.following is None or not self._at_end(place):
             return unit, unit
-        whole = f"{unit}\n{self.following.text[:MOST_CHARACTERS]}"
-        return whole, text if self.following.kind == CODE_KIND else whole
+        joined = f"{unit}\n{self.following.text[:MOST_CHARACTERS]}"
+        return joined, text if self.following.kind == CODE_KIND else joined
 
     def _echo(self, place: int, unit: str) -> list[float]:
         content = content_of(self.texts[place], self.spoken[place])
-        new = content_of(unit, self.item.language) - self.wanted.said
+        new = content_of(unit, self.item.language) - self.wanted.terms
         return [
-            len(content & self.wanted.said) / len(content) if content else 1.0,
+            len(content & self.wanted.terms) / len(content) if content else 1.0,
             min(1.0, log1p(len(new)) / log1p(MOST_NEWS)),
         ]
 
@@ -266,7 +271,7 @@ class _Passage:
             float(bare.endswith(QUESTION_ENDS) or reports(self.texts[place], self.words)),
             float(bare.endswith(COLONS) and alone),
             float(not row and not bare.endswith((*ENDS, *COLONS))),
-            float(not row and len(self.said[place]) < SHORT),
+            float(not row and len(self.terms[place]) < SHORT),
             float(place == 0),
         ]
 
@@ -276,12 +281,12 @@ class _Passage:
     def _valued(self, place: int, text: str) -> bool:
         """Tell whether a text holds a value of the kind asked for, a number of what is counted."""
         kind, form, counted = self.wanted.wants, self.wanted.form, self.wanted.counted
-        held = without_numbers(f"{text} {self.dated}", self.numbers)
-        if not self._checked() or not has_kind(kind, held, self.words, self.wanted.said, form):
+        bare = without_numbers(f"{text} {self.dated}", self.numbers)
+        if not self._checked() or not has_kind(kind, bare, self.words, self.wanted.terms, form):
             return False
         # What a cell counts stands above it.
-        unsaid = self.spoken[place] != self.wanted.language or self.item.kind == TABLE
-        return unsaid or not counted or counts(held, counted, self.asking)
+        uncountable = self.spoken[place] != self.wanted.language or self.item.kind == TABLE
+        return uncountable or not counted or counts(bare, counted, self.asking)
 
     def _kind(self, place: int, near: float, *, valued: bool) -> list[float]:
         text = self.texts[place]
@@ -295,10 +300,10 @@ class _Passage:
             float(valued) * near,
         ]
 
-    def _asked_form(self, place: int, unit: str, said_in: str, *, valued: bool) -> list[float]:
+    def _asked_form(self, place: int, unit: str, prose: str, *, valued: bool) -> list[float]:
         """Return whether it is a list, a way to do something, a value of a form or a cause."""
         text, last = self.item.text, announced(self.item.text, self.spans, place)
-        shown = place in self.code or said_in != unit or shows_code(text, self.spans, last, unit)
+        shown = place in self.code or prose != unit or shows_code(text, self.spans, last, unit)
         why = self.asking.found("asks_why", self.wanted.text)
         return [
             listed(unit) if self.wanted.enumerates else 0.0,
@@ -311,9 +316,11 @@ class _Passage:
 
 def _defines(wanted: QueryTerms, text: str, words: Lexicon) -> bool:
     """Tell whether a sentence begins with what is asked about and goes on "… is a", or ": "."""
-    said = DEFINED.search(text) or (
+    defining = DEFINED.search(text) or (
         words.search("copula", text) if words.any_of("copula") else None
     )
-    if said is None or said.end() > len(text) / 2:
+    if defining is None or defining.end() > len(text) / 2:
         return False
-    return bool(wanted.subject) and wanted.subject <= terms_of(text[: said.start()], words.language)
+    return bool(wanted.subject) and wanted.subject <= terms_of(
+        text[: defining.start()], words.language
+    )

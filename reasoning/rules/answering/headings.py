@@ -88,10 +88,10 @@ def leads(text: str, spans: tuple[Span, ...], kind: str, language: str) -> tuple
         alone = is_heading(text, start, end)
         heading = text[start:end] if alone else heading
         heads = alone or (bool(lead) and text[start:end].strip(MARKS) == lead)
-        said, replies = text[start:end], replies - 1
-        leads = heads or said.endswith(QUESTION_ENDS) or reports(said, lexicon(language))
+        sentence, replies = text[start:end], replies - 1
+        leads = heads or sentence.endswith(QUESTION_ENDS) or reports(sentence, lexicon(language))
         if leads:
-            question, replies = ("" if heads else said), MOST_REPLIES + 1
+            question, replies = ("" if heads else sentence), MOST_REPLIES + 1
         asked = question if 0 < replies <= MOST_REPLIES else ""
         found.append(Lead(f"{heading} {lead} {asked}", heads, leads))
     return tuple(found)
@@ -113,13 +113,13 @@ def is_heading(text: str, start: int, end: int) -> bool:
     """Tell whether text[start:end] is a paragraph of short lines that ends like no sentence."""
     apart = text[:start].rstrip(" ").endswith("\n") or start == 0
     alone = apart and text[end:].startswith("\n\n")  # what nothing stands below heads nothing
-    said = text[start:end]
-    lines = [NUMBERED.sub("", line) for line in said.splitlines()]
+    paragraph = text[start:end]
+    lines = [NUMBERED.sub("", line) for line in paragraph.splitlines()]
     few = all(len(one) <= MOST_CHARACTERS and len(one.split()) <= MOST_WORDS for one in lines)
     return (
         alone
         and few
         and len(lines) <= MOST_LINES
-        and not ENDED.search(said)
-        and not ITEM.match(said)
+        and not ENDED.search(paragraph)
+        and not ITEM.match(paragraph)
     )

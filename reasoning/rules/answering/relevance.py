@@ -156,7 +156,7 @@ class Sentence:
     """Hold one scored sentence of a piece of evidence; `start` and `end` are in its text.
 
     `odds` are log odds against "nothing answers", `score` the same as 0..1; `lexical` is the share
-    of the question's words in it, `said` in it or its heading, `semantic` its similarity.
+    of the question's words in it, `coverage` in it or its heading, `semantic` its similarity.
     `matched` are the question's own words that it or its heading says, `has_kind` that it holds a
     value of the kind asked for, `is_answer` that it is more than a heading, `names_missing` that
     its passage has no name that the question says. What answers in it stands at `value` in the
@@ -169,7 +169,7 @@ class Sentence:
     odds: float
     score: float
     lexical: float
-    said: float
+    coverage: float
     semantic: float | None
     matched: frozenset[int]
     has_kind: bool
@@ -280,8 +280,8 @@ class Relevance:
                 for one, alone, both in zip(found, odds, joint, strict=True)
             ]
         made = [
-            Sentence.of(candidate, one, told.value, meaning=meaning)
-            for candidate, one, told in zip(found, odds, read, strict=True)
+            Sentence.of(candidate, one, reading.value, meaning=meaning)
+            for candidate, one, reading in zip(found, odds, read, strict=True)
         ]
         return sorted(made, key=lambda one: _order(wanted, one))
 
@@ -335,10 +335,10 @@ class Relevance:
             language = wanted.language if own >= SPOKEN * len(spans) else item.language
             best = item.scores.get(VECTOR_SCORE, 0.0)
             cosines = rows @ wanted.vector if len(rows) else np.full(len(spans), best)
-            whole = item.scores.get(VECTOR_SCORE, float(cosines.max(initial=0.0)))
+            passage = item.scores.get(VECTOR_SCORE, float(cosines.max(initial=0.0)))
             likeness = [
                 embedder.similarity(cosine, wanted.language, language)
-                for cosine in (*cosines.tolist(), whole)
+                for cosine in (*cosines.tolist(), passage)
             ]
             found.append(np.array(likeness, dtype=np.float32))
         return found

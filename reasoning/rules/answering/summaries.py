@@ -52,10 +52,10 @@ class _Forms(NamedTuple):
 @lru_cache(maxsize=8)
 def _forms(language: str) -> _Forms | None:
     known = find_language(language)
-    said = known.read("summaries")
-    if not said:
+    patterns = known.read("summaries")
+    if not patterns:
         return None
-    parts: dict[str, str] = {**said["parts"], "NAME": r"(?P<name>.+?)"}
+    parts: dict[str, str] = {**patterns["parts"], "NAME": r"(?P<name>.+?)"}
 
     def compiled(source: str) -> re.Pattern[str]:
         filled = re.sub(
@@ -65,11 +65,11 @@ def _forms(language: str) -> _Forms | None:
 
     gap = r"\s+" if known.spaced else ""
     noun = (
-        f"(?:{said['articles']})?(?:{said['document']}(?:{gap}|(?=[{QUOTES}])){said['called']}(?P<after>.+)"
-        f"|(?P<before>.+?){gap}{said['document']})"
+        f"(?:{patterns['articles']})?(?:{patterns['document']}(?:{gap}|(?=[{QUOTES}])){patterns['called']}(?P<after>.+)"
+        f"|(?P<before>.+?){gap}{patterns['document']})"
     )
     collection, asked, about = (
-        [compiled(one) for one in said[name]] for name in ("collection", "asked", "about")
+        [compiled(one) for one in patterns[name]] for name in ("collection", "asked", "about")
     )
     return _Forms(collection, asked, about, re.compile(noun, re.IGNORECASE))
 
@@ -102,8 +102,8 @@ def _named(name: str, noun: re.Pattern[str], *, wanted: bool) -> AskedSummary:
     quoted = QUOTED.match(bare)
     plain = any(len(word) > 3 and not word[0].isupper() for word in bare.split())
     titled = not plain and bare != bare.lower()
-    noun_said = match is not None
-    sure = (noun_said and wanted) or (titled and (noun_said or wanted))
+    has_noun = match is not None
+    sure = (has_noun and wanted) or (titled and (has_noun or wanted))
     exact = quoted is not None or FILE_NAME.search(bare) is not None
     return AskedSummary(quoted[1].strip() if quoted else bare, sure=sure or exact)
 
@@ -146,7 +146,7 @@ def only_summarises(question: SubQuestion) -> bool:
     return bool(question.calls) and all(call.tool == SUMMARISE for call in question.calls)
 
 
-def summarised(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
+def map_summary_rows(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
     """Return the rows that say what a summary is made of, by the passages they hold."""
     rows = [one for one in evidence if one.kind == ROW and one.tool == SUMMARISE]
     return {key: row for row in rows for key in (row.chunk_id, *row.metadata.get(HELD, ()))}
@@ -158,9 +158,9 @@ def summary_claims(
     """Return the extracts that summaries are made of, and the plan of the questions left."""
     claims: list[Claim] = []
     left = []
-    held = summarised(evidence)
+    listed = map_summary_rows(evidence)
     for question in plan.questions:
-        own = [one for one in evidence if one.chunk_id in held and one.grades.get(question.id)]
+        own = [one for one in evidence if one.chunk_id in listed and one.grades.get(question.id)]
         if not own:
             left.append(question)
             continue

@@ -21,7 +21,7 @@ from reasoning.rules.values.value_spans import wanted_noun
 
 TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause; chosen, not measured
 ENTITY_WEIGHT = 1.5  # chosen, not measured
-TOLD = 0.5  # the share of a question that a heading must say; chosen, not measured
+LEAST_IN_HEADING = 0.5  # the share of a question that a heading must say; chosen, not measured
 FORMED: tuple[AnswerKind, ...] = ("text", "number", "date")
 UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word never used
 # Terms that are equivalent, terms that are nearly so, and what finding one of them is worth.
@@ -35,7 +35,7 @@ class QueryTerms:
     The first `own` groups are the sub-question's own words, the others its carried topic's;
     `absent` is the share of the own words' weight that the whole collection never uses, and
     `focus_absent` tells that the first thing the question names is among them. `subject` holds the
-    terms of the phrase the question is about ("the Acme payments API"), `said` all of its words,
+    terms of the phrase the question is about ("the Acme payments API"), `terms` all of its words,
     and `text` is the question as written, with the topic it leaves out. `defines`, `enumerates`
     and `howto` tell that it asks what something is, for several things, for a way to do something;
     `form` is the form of number or date asked for ("version"), `counted` the terms of the noun
@@ -48,7 +48,7 @@ class QueryTerms:
     focus_absent: bool
     entity_terms: tuple[frozenset[str], ...]
     subject: frozenset[str]
-    said: frozenset[str]
+    terms: frozenset[str]
     vector: Vectors | None
     language: str
     wants: AnswerKind
@@ -59,12 +59,12 @@ class QueryTerms:
     form: str = ""
     counted: frozenset[str] = frozenset()
 
-    def matched(self, said: frozenset[str]) -> set[int]:
+    def matched(self, found: frozenset[str]) -> set[int]:
         """Return which words of the question itself are among these terms."""
         own = enumerate(self.groups[: self.own])
-        return {number for number, (group, near, _) in own if (group | near) & said}
+        return {number for number, (group, near, _) in own if (group | near) & found}
 
-    def is_told_in(self, item: Evidence) -> bool:
+    def is_explained_by(self, item: Evidence) -> bool:
         """Tell whether the section of evidence says how to do what is asked for, by its heading."""
         if not (self.howto and item.section):
             return False
@@ -76,8 +76,8 @@ class QueryTerms:
             for group, near, weight in self.groups[: self.own]
             if (group | near) & heading or not (group | near) & title
         ]
-        told = sum(weight for said, weight in own if said)
-        return told > 0 and told >= TOLD * sum(weight for _, weight in own)
+        matched = sum(weight for in_heading, weight in own if in_heading)
+        return matched > 0 and matched >= LEAST_IN_HEADING * sum(weight for _, weight in own)
 
     @property
     def asked(self) -> frozenset[str]:
@@ -129,7 +129,7 @@ def analyse(
         focus_absent=bool(focus_weights) and min(focus_weights) >= unused,
         entity_terms=names,
         subject=subject,
-        said=frozenset().union(*query_terms(question.text, spoken)),
+        terms=frozenset().union(*query_terms(question.text, spoken)),
         vector=embedder.embed_query(text) if serves(embedder, question.language) else None,
         language=question.language,
         wants=kind,

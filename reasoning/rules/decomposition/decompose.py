@@ -51,19 +51,19 @@ def asked(text: str, mark: str = "?") -> str:
 ADJECTIVES = ("ADJF", "PRTF")
 
 
-def said_as(
-    said: str, words: Sequence[Word], form: str, agreeing: Sequence[Word], lists: Lexicon
+def inflect_phrase(
+    phrase: str, words: Sequence[Word], form: str, agreeing: Sequence[Word], lists: Lexicon
 ) -> str:
-    """Return words in a form; those that have none are left as they are.
+    """Return a phrase in a grammatical form; one that has no such form is returned unchanged.
 
     The noun of a Cyrillic phrase agrees in number with the words `agreeing`.
     """
     if not words:
         return ""
     if form == "lower":
-        return said[:1].lower() + said[1:]
+        return phrase[:1].lower() + phrase[1:]
     if form == "one":
-        return _one(said, words, lists)
+        return _one(phrase, words, lists)
     if form == "singular" or (lists.table(form) and form != "which_is"):
         mapped = lists.table(form)
         return " ".join(mapped.get(word.low) or singular(word.low, lists) for word in words)
@@ -71,7 +71,7 @@ def said_as(
         return " ".join(word.text for word in words if word.low not in lists.any_of(form))
     noun = _noun(words, agreeing, lists)
     if noun is None:
-        return "" if form == "which_is" else said
+        return "" if form == "which_is" else phrase
     place, reading = noun
     if form == "which_is":
         key = reading.gender if reading.number != "plur" else "plur"
@@ -117,7 +117,7 @@ def _adjective(word: Word, lists: Lexicon) -> str:
     return next((one.pos for one in found if one.pos in ADJECTIVES), "")
 
 
-def _one(said: str, words: Sequence[Word], lists: Lexicon) -> str:
+def _one(phrase: str, words: Sequence[Word], lists: Lexicon) -> str:
     """Say "airports in X" of one thing: "an airport in X"; what is no such phrase stays."""
     for place, word in enumerate(words):
         if word.kind != "word" or (place and is_past(word.low, lists)):
@@ -127,9 +127,9 @@ def _one(said: str, words: Sequence[Word], lists: Lexicon) -> str:
         if word.plain and is_plural(word.low, lists):
             first = words[0].start
             at, end = word.start - first, word.end - first
-            one = f"{said[:at]}{singular(word.low, lists)}{said[end:]}"
+            one = f"{phrase[:at]}{singular(word.low, lists)}{phrase[end:]}"
             return f"{'an' if one[:1].casefold() in 'aeiou' else 'a'} {one}"
-    return said
+    return phrase
 
 
 # A longer text is a story rather than a question, and taking it apart goes wrong.
@@ -190,8 +190,8 @@ def _described(text: str, lists: Lexicon, room: int, taken: set[str]) -> list[De
         slot = f"{{{step.slot}}}"
         rest = f"{text[:start]}{slot}{text[end:]}"
         text = _written(text, cut.row.then, cut, {"slot": slot}, lists) or rest
-    whole = _rows(text, "whole", lists, room, taken) if room - len(steps) > 1 else []
-    return [*steps, *(whole or ([DecompositionStep(_question(text, lists))] if steps else []))]
+    complete = _rows(text, "whole", lists, room, taken) if room - len(steps) > 1 else []
+    return [*steps, *(complete or ([DecompositionStep(_question(text, lists))] if steps else []))]
 
 
 def _rows(
@@ -264,8 +264,8 @@ def _text(text: str, found: PatternMatch, name: str, form: str, lists: Lexicon) 
     if name == "is":
         return _asker(text, found, lists)
     words = found.group(name)
-    said = span(text, words)
-    return said_as(said, words, form, found.group("pronoun"), lists) if form else said
+    phrase = span(text, words)
+    return inflect_phrase(phrase, words, form, found.group("pronoun"), lists) if form else phrase
 
 
 def _asker(text: str, found: PatternMatch, lists: Lexicon) -> str:
@@ -273,7 +273,7 @@ def _asker(text: str, found: PatternMatch, lists: Lexicon) -> str:
     templates = table(lists.language).templates
     head = span(text, found.group("head")).casefold()
     if lists.known.dictionary:
-        return said_as(head, found.group("head"), "which_is", found.group("pronoun"), lists)
+        return inflect_phrase(head, found.group("head"), "which_is", found.group("pronoun"), lists)
     several = "s" if is_plural(head.split()[-1], lists) else ""
     kind = "thing" if "a" in found.places else kind_of(singular(head, lists), lists)
     return templates.get(f"{kind}{several}") or templates[f"thing{several}"]

@@ -286,8 +286,8 @@ def find(text: str, section: str, lists: Lexicon) -> list[PatternMatch]:
             words,
             {
                 name: (starts[match.start(name)], starts[match.end(name)])
-                for name, said in match.groupdict().items()
-                if said is not None
+                for name, group in match.groupdict().items()
+                if group is not None
             },
         )
         for row, match in matches

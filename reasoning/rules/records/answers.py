@@ -47,11 +47,9 @@ def with_records(
     calls = record_calls(understanding.question, understanding.language, tools)
     where = [one for call in calls for one in call.arguments["where"]]
     text, language = understanding.question, understanding.language
-    whole = SubQuestion(
-        id="q1", text=text, query=text, language=language, wants="list", calls=calls
-    )
+    full = SubQuestion(id="q1", text=text, query=text, language=language, wants="list", calls=calls)
     if calls and all(one["op"] != "has" for one in where):
-        return Plan(questions=[whole])
+        return Plan(questions=[full])
     plan = plan.model_copy(update={"questions": [_of_one(one, tools) for one in plan.questions]})
     ordered = any("order_by" in call.arguments for call in calls)
     bare = not ordered and all(one["op"] == "has" for one in where)
@@ -60,7 +58,7 @@ def with_records(
         return plan
     first = plan.questions[0]
     update = {"calls": [*near, *calls, *first.calls], "wants": "list" if near else first.wants}
-    return Plan(questions=[whole.model_copy(update=update)])
+    return Plan(questions=[full.model_copy(update=update)])
 
 
 def _near(understanding: Understanding, tools: Sequence[ToolSpec], list_items: int) -> list[Call]:
@@ -70,20 +68,20 @@ def _near(understanding: Understanding, tools: Sequence[ToolSpec], list_items: i
         return []
     arguments: dict[str, Any] = {"about": theme, "language": understanding.language}
     arguments |= {"limit": list_items, "show": ["author"]}
-    held = [one for one in tools if one.base == RECORDS and one.tables]
-    return [Call(tool=one.name, arguments=arguments) for one in held[:1]]
+    searching = [one for one in tools if one.base == RECORDS and one.tables]
+    return [Call(tool=one.name, arguments=arguments) for one in searching[:1]]
 
 
 def _of_one(question: SubQuestion, tools: Sequence[ToolSpec]) -> SubQuestion:
     """Ask a part for the fields of the record that it names, before it is searched for."""
-    held = [one for one in tools if one.base == RECORDS]
+    searching = [one for one in tools if one.base == RECORDS]
     # What a record is called is asked for by no one who names it.
-    labels = {stem_of(n)[0] for s in map(schema_of, held) for n in s.fields if not s.names(n)}
+    labels = {stem_of(n)[0] for s in map(schema_of, searching) for n in s.fields if not s.names(n)}
     asked = None if question.deps else asked_fields(question.text, tuple(sorted(labels)))
     if asked is None:
         return question
     arguments = {"named": asked.name, "language": question.language, "show": [*asked.fields[:8]]}
-    calls = [Call(tool=one.name, arguments=arguments) for one in held[:1]]
+    calls = [Call(tool=one.name, arguments=arguments) for one in searching[:1]]
     return question.model_copy(update={"calls": [*calls, *question.calls]})
 
 
@@ -118,18 +116,18 @@ def record_grades(question: SubQuestion, evidence: Sequence[Evidence]) -> list[G
     # Of a list by theme and what was found by words, the words are the surer.
     counted = [row for row in rows if not row.query.startswith("about: ")]
     rows = counted or rows[:1]
-    told = [row for row in rows if counted or row.metadata[HELD]]
-    held = {key for row in told for key in (row.chunk_id, *row.metadata[HELD])}
+    counting = [row for row in rows if counted or row.metadata[HELD]]
+    answering = {key for row in counting for key in (row.chunk_id, *row.metadata[HELD])}
     if counts and counted:
         pass  # what the words of the question name is counted, too
     elif saying:
-        rows, held = named, {one.chunk_id for one in saying}
+        rows, answering = named, {one.chunk_id for one in saying}
     elif named and all(one.ordinal == 0 for one in named):
-        rows, held = [], set()
+        rows, answering = [], set()
     lacking = named or (asked and asked.clear) or counts
     return [
         Grade(evidence_id=item.evidence_id, grade=ANSWERS, reason="the record query found it")
-        if item.chunk_id in held
+        if item.chunk_id in answering
         else Grade(evidence_id=item.evidence_id, grade=OFF_TOPIC, reason="beside the record query")
         for item in evidence
         if rows or (lacking and item.kind in (*RECORD_KINDS, ROW))
@@ -160,8 +158,8 @@ def record_claims(plan: Plan, evidence: Sequence[Evidence]) -> tuple[list[Claim]
         # A filter is exact; what is near a theme is not.
         sure = 1.0 if any("aggregate" in one for one in asking) else None
         found = [claim_of(row.text, row, [(0, len(row.text))], question) for row in rows]
-        held = [by_chunk[key] for row in rows for key in row.metadata[HELD] if key in by_chunk]
-        found += [_listed(item, show, question) for item in held]
+        listed = [by_chunk[key] for row in rows for key in row.metadata[HELD] if key in by_chunk]
+        found += [_listed(item, show, question) for item in listed]
         claims += [claim.model_copy(update={"confidence": sure}) for claim in found]
     return claims, plan.model_copy(update={"questions": left})
 

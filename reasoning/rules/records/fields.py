@@ -76,36 +76,36 @@ def asked_fields(question: str, labels: tuple[str, ...] = ()) -> AskedFields | N
     What it is about is quoted, or is what stands between the words that no list explains. `labels`
     are fields that the records have beside those of every collection.
     """
-    said = _phrases(labels).scan(question)
-    names = [place for place, one in enumerate(said) if one.is_a("quoted")][:1]
+    phrases = _phrases(labels).scan(question)
+    names = [place for place, one in enumerate(phrases) if one.is_a("quoted")][:1]
     if not names:
-        names = [place for place in range(len(said)) if not _is_idle(said, place)]
+        names = [place for place in range(len(phrases)) if not _is_idle(phrases, place)]
     if not names:
         return None
-    named = [one for one in said[names[0] : names[-1] + 1] if not is_common(one.text)]
+    named = [one for one in phrases[names[0] : names[-1] + 1] if not is_common(one.text)]
     clear = all(one.text[0].isupper() or one.is_a("quoted", "number") for one in named)
     if labels:  # a label that is left out of a name makes it no clearer
         clear = (plain := asked_fields(question)) is not None and plain.clear
     # "Which vet saw Biscuit": what is written small before a name is none of it.
-    capital = (n for n, p in enumerate(names) if p and said[p].text[:1].isupper())
+    capital = (n for n, p in enumerate(names) if p and phrases[p].text[:1].isupper())
     names = names[next(capital, 0) :]
-    around = [*said[: names[0]], *said[names[-1] + 1 :]]
+    around = [*phrases[: names[0]], *phrases[names[-1] + 1 :]]
     nouns = [m.name for one in around for m in one.of("noun field") if not one.is_a("by field")]
-    said_of = {meaning.kind for one in around for meaning in one.meanings}
+    kinds = {meaning.kind for one in around for meaning in one.meanings}
     known = (one for one in known_languages().values() if one.spaced or HAN.search(question))
     yes_or_no = "yesno" in {lexicon(one.code).answer_kind(question) for one in known}
-    if not nouns and not said_of & {"when", "where", "who", "list"} and yes_or_no:
+    if not nouns and not kinds & {"when", "where", "who", "list"} and yes_or_no:
         return None
-    verb = next((f"{kind} field" for kind in ("when", "where") if kind in said_of), "by field")
-    verbs = [m.name for one in around for m in one.of(verb) if "how" not in said_of]
-    held = {*labels, *map(canonical, labels)}
-    here = [[name for name in names if name in held] for names in (nouns, verbs)]
+    verb = next((f"{kind} field" for kind in ("when", "where") if kind in kinds), "by field")
+    verbs = [m.name for one in around for m in one.of(verb) if "how" not in kinds]
+    owned = {*labels, *map(canonical, labels)}
+    here = [[name for name in names if name in owned] for names in (nouns, verbs)]
     fields = here[0] or here[1] or nouns or verbs
     # Where works are films, a film is no part of one.
-    made = "director" in held
+    made = "director" in owned
     if fields and any(one.is_a("part") and not (made and one.is_a("noun")) for one in around):
         fields = [PART]
-    name = question[said[names[0]].start : said[names[-1]].end].strip("\"“”«»„《》「」 '’")
+    name = question[phrases[names[0]].start : phrases[names[-1]].end].strip("\"“”«»„《》「」 '’")
     name = _ARTICLE.sub("", name)
     return AskedFields(tuple(dict.fromkeys(fields)), name, clear) if fields else None
 
@@ -113,26 +113,28 @@ def asked_fields(question: str, labels: tuple[str, ...] = ()) -> AskedFields | N
 @lru_cache(maxsize=256)
 def theme_of(question: str) -> str:
     """Return what a wish for works is about, without the words that only wish: maybe all of it."""
-    said = _phrases().scan(question)
-    own = [place for place, one in enumerate(said)
+    phrases = _phrases().scan(question)
+    own = [place for place, one in enumerate(phrases)
            if not (one.is_a(*_WISHES) or _is_work(one) or is_common(one.text))]  # fmt: skip
     if not own:
         return question
     first = own[0]
-    for place, one in enumerate(said[: own[-1]]):
+    for place, one in enumerate(phrases[: own[-1]]):
         # A theme follows "about", or "on" behind "a popular book".
-        if one.is_a("about") or (one.is_a("filler") and place and _is_work(said[place - 1])):
-            first = first if _is_work(said[place + 1]) else place + 1
+        if one.is_a("about") or (one.is_a("filler") and place and _is_work(phrases[place - 1])):
+            first = first if _is_work(phrases[place + 1]) else place + 1
             break
-    return question[said[first].start : said[own[-1]].end].strip("\"“”«»„《》「」 '’")
+    return question[phrases[first].start : phrases[own[-1]].end].strip("\"“”«»„《》「」 '’")
 
 
 @lru_cache(maxsize=256)
 def counts_records(question: str) -> bool:
     """Tell whether a question asks how many things of a kind that records are of there are."""
-    said = [one for one in _phrases().scan(question) if not one.is_a("filler") or one.is_a("count")]
-    things = [one.is_a("noun") and not one.is_a("noun field") for one in said[1:]]
-    return any(one.is_a("count") and thing for one, thing in zip(said, things, strict=False))
+    phrases = [
+        one for one in _phrases().scan(question) if not one.is_a("filler") or one.is_a("count")
+    ]
+    things = [one.is_a("noun") and not one.is_a("noun field") for one in phrases[1:]]
+    return any(one.is_a("count") and thing for one, thing in zip(phrases, things, strict=False))
 
 
 def is_name(theme: str) -> bool:
@@ -145,11 +147,11 @@ def _is_work(one: PhraseMatch) -> bool:
     return any(meaning.name in GENERAL_KINDS for meaning in one.of("noun"))
 
 
-def _is_idle(said: Sequence[PhraseMatch], place: int) -> bool:
+def _is_idle(phrases: Sequence[PhraseMatch], place: int) -> bool:
     """Tell whether a phrase is no part of a name: it asks, or is a small word written small."""
-    one = said[place]
+    one = phrases[place]
     if one.is_a("count"):  # of pages; how much it costs
-        sides = said[place + 1 :], said[:place][::-1], said[-1:]
+        sides = phrases[place + 1 :], phrases[:place][::-1], phrases[-1:]
         near = [next((o for o in side if o.is_a("noun field") or not o.is_a("filler")), one)
                 for side in sides]  # fmt: skip
         return any(other.is_a("noun field") for other in near)
@@ -163,14 +165,14 @@ def records_of(name: str, question: str, evidence: Sequence[Evidence]) -> list[E
 
     Where it says none, those of whose titles the name is a good share; or that have it for a value.
     """
-    held = [one for one in evidence if one.kind == "record"]
-    cards = [one for one in held if has_words(one.title, name)]
-    whole = [one for one in cards if has_words(question, _short(one.title))]
-    longest = max((len(_short(one.title)) for one in whole), default=0)
+    records = [one for one in evidence if one.kind == "record"]
+    cards = [one for one in records if has_words(one.title, name)]
+    full = [one for one in cards if has_words(question, _short(one.title))]
+    longest = max((len(_short(one.title)) for one in full), default=0)
     value = f": {name}\n".casefold()
-    valued = [one for one in held if value in f"{one.text}\n".casefold()]
+    valued = [one for one in records if value in f"{one.text}\n".casefold()]
     return (
-        [one for one in whole if len(_short(one.title)) == longest]
+        [one for one in full if len(_short(one.title)) == longest]
         or [one for one in cards if _size(name) >= NAMED_SHARE * _size(_short(one.title))]
         or valued * (len(valued) == 1)
     )
@@ -202,17 +204,17 @@ def field_lines(text: str, names: Sequence[str], language: str = "") -> list[tup
             stem_of(label)[0] in labels or (canonical(label) in names and label[-3:] != " id")
         ):
             found.append((stem_of(label), *line.span()))
-    said = {named for named, _, _ in found}
+    stems = {named for named, _, _ in found}
     return [
         (start, end) for (stem, spoken), start, end in found
-        if spoken == language or (not spoken and (stem, language) not in said)
+        if spoken == language or (not spoken and (stem, language) not in stems)
     ]  # fmt: skip
 
 
 RECORD_KINDS = ("record", "annotation")
 LABELS = FALLBACK  # labels are names of fields, whatever the language of a record
 # How well a label answers to a noun: it says it, it is said by the question, neither.
-SAYS, SAID, OTHER = 1.0, 0.8, 0.0  # chosen, not measured
+SAYS, MENTIONED, OTHER = 1.0, 0.8, 0.0  # chosen, not measured
 MOST_VALUE = 80  # chosen, not measured
 MOST_ITEMS = 12  # chosen, not measured
 _ITEM = re.compile(r"[^,，;；\s][^,，;；]*")
@@ -234,20 +236,22 @@ def fields(text: str) -> tuple[Field, ...]:
         match = RECORD_LABEL.match(line.group())
         if match is None:
             continue
-        start, said = line.start() + match.end(), line.group()[match.end() :].rstrip()
-        if len(said) <= MOST_VALUE and not reads_as_sentence(said):
+        start, value = line.start() + match.end(), line.group()[match.end() :].rstrip()
+        if len(value) <= MOST_VALUE and not reads_as_sentence(value):
             label = match.group().rstrip(": ")
-            items = [Field(label, start + m.start(), start + m.end()) for m in _ITEM.finditer(said)]
+            items = [
+                Field(label, start + m.start(), start + m.end()) for m in _ITEM.finditer(value)
+            ]
             found += items if len(items) <= MOST_ITEMS else []
     return tuple(found)
 
 
-def label_fit(label: str, nouns: frozenset[str], said: frozenset[str]) -> float:
+def label_fit(label: str, nouns: frozenset[str], mentioned: frozenset[str]) -> float:
     """Return 0..1: whether a label says a noun asked for (`nouns`), or the question says it."""
     words = frozenset(terms(label, LABELS)) - stopwords(LABELS)
     if words & nouns:
         return SAYS
-    return SAID if words and words <= said else OTHER
+    return MENTIONED if words and words <= mentioned else OTHER
 
 
 def labels_of(item: Evidence) -> Iterator[tuple[str, bool]]:

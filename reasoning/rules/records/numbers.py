@@ -20,7 +20,7 @@ def read_numbers(reading: RecordReading) -> None:
     schema = reading.schema
     value: float | str
     high: float | str | None
-    for place, one in enumerate(reading.said):
+    for place, one in enumerate(reading.matches):
         if place in reading.used or not one.is_a("number", "decade", "date"):
             continue
         if one.is_a("decade"):
@@ -34,7 +34,7 @@ def read_numbers(reading: RecordReading) -> None:
             name = _field_of_number(reading, place, marks, value)
             if op == "between":
                 last = nearest(reading, marks[-1], ("number", "date"))
-                op, high = "<=", _value(reading.said[last]) if last is not None else None
+                op, high = "<=", _value(reading.matches[last]) if last is not None else None
                 marks += [last] if last is not None else []
         if name is None:
             reading.sure = False
@@ -59,7 +59,7 @@ def _operator(reading: RecordReading, place: int) -> tuple[str, list[int]]:
     if until is not None and nearest(reading, until, ("number", "date")) == until + 1:
         return "between", [until] if before is None else [before, until]
     for near in (before, after):
-        one = reading.said[near] if near is not None else None
+        one = reading.matches[near] if near is not None else None
         if one is None or near is None:
             continue
         text = one.text.casefold()
@@ -93,23 +93,27 @@ def _limits(reading: RecordReading, place: int, value: float | str) -> bool:
 def _field_of_number(
     reading: RecordReading, place: int, marks: Sequence[int], value: float | str
 ) -> str | None:
-    schema, said = reading.schema, reading.said
+    schema, matches = reading.schema, reading.matches
     dated = isinstance(value, str) or YEAR.fullmatch(f"{value:g}") is not None
-    for order in (m for p in marks for m in said[p].meanings if m.kind in ("order gt", "order lt")):
+    for order in (
+        m for p in marks for m in matches[p].meanings if m.kind in ("order gt", "order lt")
+    ):
         known = schema.orders(order.name)
         if known and (dated or known[0] not in schema.dates):
             return known[0]
     starts = [place, *marks]
     for start, back in ((min(starts), True), (max(starts), False), (place, False)):
         near = nearest(reading, start, ("field", "hint"), back=back)
-        held = said[near] if near is not None else None
-        names = [m.name for kind in ("field", "hint") for m in (held.of(kind) if held else ())]
+        phrase = matches[near] if near is not None else None
+        names = [m.name for kind in ("field", "hint") for m in (phrase.of(kind) if phrase else ())]
         fitting = [n for n in names if (dated if n in schema.dates else schema.numeric(n))]
         if fitting and near is not None:
             reading.used.add(near)
             return fitting[0]
     if dated:
-        return next(iter([*(m.name for one in said for m in one.of("hint")), *schema.dates]), None)
+        return next(
+            iter([*(m.name for one in matches for m in one.of("hint")), *schema.dates]), None
+        )
     numbers = [n for n in schema.fields
                if schema.numeric(n) and schema.tells(n) and n not in schema.dates]  # fmt: skip
     return schema.first(tables()["worth"], numbers) or (numbers[0] if len(numbers) == 1 else None)
@@ -164,20 +168,20 @@ def _dates() -> re.Pattern[str]:
 
 def read_orders(reading: RecordReading) -> None:
     """Find the field that a superlative orders by."""
-    schema, said = reading.schema, reading.said
-    for place, one in enumerate(said):
+    schema, matches = reading.schema, reading.matches
+    for place, one in enumerate(matches):
         known = [(of[0], kind == "order most") for kind in ("order most", "order least")
                  for m in one.of(kind) if (of := schema.orders(m.name))]  # fmt: skip
         if known and place not in reading.used:
             reading.order = known[0]
             reading.used.add(place)
             return
-    for place, one in enumerate(said):
+    for place, one in enumerate(matches):
         if place in reading.used or not one.is_a("most", "least"):
             continue
         for back in (False, True):
             near = nearest(reading, place, ("field",), back=back)
-            names = [m.name for m in said[near].of("field")] if near is not None else []
+            names = [m.name for m in matches[near].of("field")] if near is not None else []
             fitting = [n for n in names if schema.numeric(n) or n in schema.dates]
             if fitting and near is not None and near not in reading.used:
                 reading.order = fitting[0], one.is_a("most")
@@ -191,21 +195,21 @@ def read_orders(reading: RecordReading) -> None:
 
 def read_aggregates(reading: RecordReading) -> None:
     """Find what is counted, grouped or added up."""
-    said, schema = reading.said, reading.schema
-    counts = [place for place, one in enumerate(said) if one.is_a("count")]
+    matches, schema = reading.matches, reading.schema
+    counts = [place for place, one in enumerate(matches) if one.is_a("count")]
     marks = ("per", "along") if counts or has(reading, "sum", "average") else ("per",)
-    for place, one in enumerate(said):
+    for place, one in enumerate(matches):
         near = nearest(reading, place, ("field", "year", "month"))
         if one.is_a(*marks) and near is not None and near not in reading.used:
             if reading.groups is None:
-                _group_by(reading, said[near])
+                _group_by(reading, matches[near])
             if reading.groups:
                 reading.used |= {place, near}
     _read_winner(reading)
     for kind in ("average", "sum"):
-        marked = [p for p, one in enumerate(said) if one.is_a(kind) and p not in reading.used]
+        marked = [p for p, one in enumerate(matches) if one.is_a(kind) and p not in reading.used]
         numbers = [
-            (p, m.name) for p, one in enumerate(said) for m in one.of("field")
+            (p, m.name) for p, one in enumerate(matches) for m in one.of("field")
             if p not in reading.used and schema.numeric(m.name) and m.name != reading.groups
         ]  # fmt: skip
         if marked and numbers and reading.adds is None:
@@ -221,7 +225,7 @@ def read_aggregates(reading: RecordReading) -> None:
         near = nearest(reading, counts[0], ("field",))
         if near is None:  # "价格是多少"
             near = nearest(reading, counts[0], ("field",), back=True)
-        names = said[near].of("field") if near is not None and near not in reading.used else ()
+        names = matches[near].of("field") if near is not None and near not in reading.used else ()
         if any(schema.numeric(m.name) for m in names):
             return  # "how many pages": a field, and no count
         if near is not None and _describes(reading, near):
@@ -234,17 +238,17 @@ def read_aggregates(reading: RecordReading) -> None:
 
 def _read_winner(reading: RecordReading) -> None:
     """Read "which author has the most books", or "the most common author"."""
-    said, schema = reading.said, reading.schema
-    marks = [p for p, one in enumerate(said)
+    matches, schema = reading.matches, reading.schema
+    marks = [p for p, one in enumerate(matches)
              if p not in reading.used and one.is_a("frequent", "most")]  # fmt: skip
     if not marks or reading.groups is not None or reading.order is not None:
         return
     # Fields that records can be told apart and grouped by.
-    asked = [(p, m.name) for p, one in enumerate(said) for m in one.of("field") if p not in
+    asked = [(p, m.name) for p, one in enumerate(matches) for m in one.of("field") if p not in
              reading.used and not (schema.numeric(m.name) or schema.names(m.name))]  # fmt: skip
-    things = any(one.is_a("noun", "table") for one in said)
+    things = any(one.is_a("noun", "table") for one in matches)
     person = schema.first(tables()["people"]) if has(reading, "who") else None
-    if asked and (things or said[marks[0]].is_a("frequent")):
+    if asked and (things or matches[marks[0]].is_a("frequent")):
         reading.groups = asked[0][1]
         reading.used |= {asked[0][0], marks[0]}
     elif person and things:
@@ -256,8 +260,8 @@ def _read_winner(reading: RecordReading) -> None:
 
 def _describes(reading: RecordReading, place: int) -> bool:
     """Tell whether a word that only resembles a field says which records: "urgent tickets"."""
-    behind = reading.said[place + 1 : place + 2]
-    akin = all(one.value == AKIN for one in reading.said[place].of("field"))
+    behind = reading.matches[place + 1 : place + 2]
+    akin = all(one.value == AKIN for one in reading.matches[place].of("field"))
     return akin and any(one.is_a("noun", "table") for one in behind)
 
 

@@ -89,10 +89,10 @@ def _merged(ours: Any, theirs: Any) -> Any:  # noqa: ANN401 - tables of any dept
     return list(dict.fromkeys([*ours, *theirs]))
 
 
-class _Held:
+class _PhraseIndex:
     """Hold phrases by the forms of their words."""
 
-    def __init__(self, listed: Iterable[tuple[str, Meaning]], base: _Held | None) -> None:
+    def __init__(self, listed: Iterable[tuple[str, Meaning]], base: _PhraseIndex | None) -> None:
         """Hold these phrases, and those of `base`."""
         self.meanings: dict[tuple[str, tuple[Forms, ...]], tuple[Meaning, ...]] = {}
         self.meanings |= base.meanings if base is not None else {}
@@ -115,21 +115,21 @@ class Phrases:
         self._base = base
 
     @cached_property
-    def _all(self) -> _Held:
-        return _Held(self._listed, None if self._base is None else self._base._all)
+    def _all(self) -> _PhraseIndex:
+        return _PhraseIndex(self._listed, None if self._base is None else self._base._all)
 
     @cached_property
-    def _without_cyrillic(self) -> _Held:
+    def _without_cyrillic(self) -> _PhraseIndex:
         """Return what a text without Cyrillic may have: two dictionaries are not loaded for it."""
         listed = (one for one in self._listed if not _has_cyrillic_word(one[0]))
-        return _Held(listed, None if self._base is None else self._base._without_cyrillic)
+        return _PhraseIndex(listed, None if self._base is None else self._base._without_cyrillic)
 
-    def _held(self, text: str) -> _Held:
+    def _index_of(self, text: str) -> _PhraseIndex:
         return self._all if CYRILLIC.search(text) else self._without_cyrillic
 
     def scan(self, text: str) -> list[PhraseMatch]:
         """Cut a text into phrases, known or not."""
-        held = self._held(text)
+        index = self._index_of(text)
         tokens = [*TOKEN.finditer(text)]
         found: list[PhraseMatch] = []
         place = 0
@@ -137,7 +137,7 @@ class Phrases:
             token = tokens[place]
             kind = str(token.lastgroup)
             if kind in ("word", "sign", "han"):
-                meanings, length = _longest_at(held, tokens, place)
+                meanings, length = _longest_at(index, tokens, place)
                 start, end = token.start(), tokens[place + length - 1].end()
                 unknown = kind == "han" and not meanings and found and not found[-1].meanings
                 if unknown and found[-1].end == start and HAN.search(found[-1].text):
@@ -145,8 +145,8 @@ class Phrases:
                 found.append(PhraseMatch(text[start:end], start, end, meanings))
                 place += length - 1
             else:
-                said = token.group(kind)
-                found.append(PhraseMatch(said, *token.span(), (Meaning(kind, said),)))
+                content = token.group(kind)
+                found.append(PhraseMatch(content, *token.span(), (Meaning(kind, content),)))
             place += 1
         return found
 
@@ -154,7 +154,7 @@ class Phrases:
         """Return what a word may stand for that is mistyped by one letter."""
         if len(word) < LEAST_FOR_TYPO or is_common(word):
             return ()
-        near = [found for (one, rest), found in self._held(word).meanings.items()
+        near = [found for (one, rest), found in self._index_of(word).meanings.items()
                 if not rest and one_slip(word, one)
                 and all(m.kind != "filler" for m in found)]  # fmt: skip
         # What the schema has is meant before what every collection has.
@@ -162,18 +162,18 @@ class Phrases:
 
 
 def _longest_at(
-    held: _Held, tokens: Sequence[re.Match[str]], place: int
+    index: _PhraseIndex, tokens: Sequence[re.Match[str]], place: int
 ) -> tuple[tuple[Meaning, ...], int]:
     word = tokens[place].group()
     found: tuple[Meaning, ...] = ()
     best = 1
     for form in sorted(_forms(word)):
-        for rest in held.starts.get(form, ()):
+        for rest in index.starts.get(form, ()):
             following = tokens[place + 1 : place + 1 + len(rest)]
             if len(rest) + 1 < best or len(following) < len(rest):
                 continue
             if all(_forms(one.group()) & want for one, want in zip(following, rest, strict=True)):
-                more = held.meanings[form, rest]
+                more = index.meanings[form, rest]
                 found = more if len(rest) + 1 > best else (*found, *more)
                 best = len(rest) + 1
     return tuple(dict.fromkeys(found)), best

@@ -31,13 +31,13 @@ from reasoning.rules.records.schema import (
 def read_values(reading: RecordReading) -> None:
     """Make a condition of each value in the question; those of one field are alternatives."""
     chosen: dict[tuple[str, str], tuple[int, list[str]]] = {}
-    for place, one in enumerate(reading.said):
+    for place, one in enumerate(reading.matches):
         if place in reading.used or not one.is_a("value", "flag"):
             continue
         if one.is_a("count", "list", "not", "filler", "per") and not one.is_a("flag"):
             continue
         after = nearest(reading, place, ("field",)) if one.is_a("average", "sum") else None
-        named = reading.said[after].of("field") if after is not None else ()
+        named = reading.matches[after].of("field") if after is not None else ()
         if any(reading.schema.numeric(m.name) for m in named):
             continue
         negated = is_negated(reading, place)
@@ -65,20 +65,20 @@ def read_values(reading: RecordReading) -> None:
 
 def read_missing(reading: RecordReading) -> None:
     """Make a condition of each field that records must lack."""
-    for place, one in enumerate(reading.said):
+    for place, one in enumerate(reading.matches):
         if place in reading.used or not one.is_a("field") or one.is_a("table", "value"):
             continue
         sides = (nearest(reading, place, ("missing",), back=back) for back in (False, True))
-        said = next((near for near in sides if near is not None), None)
-        if said is not None or is_negated(reading, place):
-            reading.used |= {place} if said is None else {place, said}
+        mark = next((near for near in sides if near is not None), None)
+        if mark is not None or is_negated(reading, place):
+            reading.used |= {place} if mark is None else {place, mark}
             reading.add(place, one.of("field")[0].name, "missing", "")
 
 
 def _fields_near(reading: RecordReading, place: int) -> dict[str, int]:
     """Return the fields that are named on either side of a phrase, and where."""
     sides = [nearest(reading, place, ("field",), back=back) for back in (True, False)]
-    return {m.name: p for p in sides if p is not None for m in reading.said[p].of("field")}
+    return {m.name: p for p in sides if p is not None for m in reading.matches[p].of("field")}
 
 
 def read_unknown(reading: RecordReading, question: str) -> bool:
@@ -88,7 +88,7 @@ def read_unknown(reading: RecordReading, question: str) -> bool:
     """
     counts = reading.aggregate == "count"
     runs: list[tuple[int, int]] = []
-    for place, one in enumerate(reading.said):
+    for place, one in enumerate(reading.matches):
         if place in reading.used or (one.meanings and not one.is_a("quoted", "noun")):
             # What only resembles a field is a value that is counted: "how many are urgent".
             if place in reading.used or not (counts and all(m.value == AKIN for m in one.meanings)):
@@ -104,8 +104,8 @@ def read_unknown(reading: RecordReading, question: str) -> bool:
         joined = runs and _joined(reading, runs[-1][1], place, question)
         runs = [*runs[:-1], (runs[-1][0], place)] if joined else [*runs, (place, place)]
     for first, last in runs:
-        start, end = reading.said[first].start, reading.said[last].end
-        if first == last and reading.said[first].is_a("quoted"):
+        start, end = reading.matches[first].start, reading.matches[last].end
+        if first == last and reading.matches[first].is_a("quoted"):
             start, end = start + 1, end - 1
         words = re.sub(r"['’]s\b", "", question[start:end]).strip('"“”«»„《》「」 ')
         before = nearest(reading, first, ("field",), back=True)
@@ -113,22 +113,22 @@ def read_unknown(reading: RecordReading, question: str) -> bool:
         if before is None and within is not None:  # "have history among their subjects"
             before = nearest(reading, within, ("field",))
         beside = None if before in reading.used else before
-        near = reading.said[beside].of("field") if beside is not None else []
+        near = reading.matches[beside].of("field") if beside is not None else []
         schema = reading.schema
-        told = [m.name for m in near if m.value != AKIN and m.name not in schema.dates
+        textual = [m.name for m in near if m.value != AKIN and m.name not in schema.dates
                 and not schema.numeric(m.name)]  # fmt: skip
-        reading.used |= {beside} if told and beside is not None else set()
+        reading.used |= {beside} if textual and beside is not None else set()
         op = "!=" if is_negated(reading, first) else "has"
-        reading.add(first, told[0] if told else ANY_FIELD, op, words)
+        reading.add(first, textual[0] if textual else ANY_FIELD, op, words)
     return bool(runs)
 
 
 def _joined(reading: RecordReading, last: int, place: int, question: str) -> bool:
     """Tell whether unknown words are one name: side by side, or with small words between names."""
-    between = reading.said[last + 1 : place]
-    if "," in question[reading.said[last].end : reading.said[place].start]:
+    between = reading.matches[last + 1 : place]
+    if "," in question[reading.matches[last].end : reading.matches[place].start]:
         return False
-    named = all(reading.said[p].text[:1].isupper() for p in (last, place))
+    named = all(reading.matches[p].text[:1].isupper() for p in (last, place))
     small = all(one.is_a("filler", "until") or is_common(one.text) for one in between)
     return not between or (named and small and len(between) <= 2)
 
@@ -138,16 +138,16 @@ def _is_thing(reading: RecordReading, place: int) -> bool:
 
     That is taken so where no other names a file's records, and there is nothing but records.
     """
-    one, asks = reading.said[place], ("count", "list", "order most", "order least", "most")
+    one, asks = reading.matches[place], ("count", "list", "order most", "order least", "most")
     if reading.named:
         return False
     if one.is_a("noun"):
-        return not any(other.is_a("noun") for other in reading.said[:place])
+        return not any(other.is_a("noun") for other in reading.matches[:place])
     if reading.schema.prose or nearest(reading, place, asks, back=True) is None:
         return False
-    held = (value for info in reading.schema.fields.values() for value in info.examples)
+    examples = (value for info in reading.schema.fields.values() for value in info.examples)
     # "How many chairs", of an inventory that has some, is no thing of that kind.
-    return one.text.islower() and not any(has_words(value, one.text) for value in held)
+    return one.text.islower() and not any(has_words(value, one.text) for value in examples)
 
 
 RECORDS = "query_records"
@@ -177,8 +177,8 @@ def record_calls(question: str, language: str, tools: Sequence[ToolSpec]) -> lis
                 spec = spec.model_copy(update={"others": max(1, spec.others)})
             if made := read(question, schema_of(spec)):
                 guesses = sum(one["op"] == "has" for one in made[0]["where"])
-                said = {"language": language}
-                found.append((guesses, [Call(tool=spec.name, arguments=a | said) for a in made]))
+                spoken = {"language": language}
+                found.append((guesses, [Call(tool=spec.name, arguments=a | spoken) for a in made]))
     return min(found, key=lambda one: one[0], default=(0, []))[1]
 
 
@@ -229,7 +229,7 @@ def named_files(reading: RecordReading) -> list[str]:
     """Return the files whose things the question names; their names are explained thereby."""
     schema, named = reading.schema, list[list[str]]()
     all_files = [one.file for one in schema.files]
-    for place, one in enumerate(reading.said):
+    for place, one in enumerate(reading.matches):
         if not one.is_a("table", "noun") or one.is_a("value", "flag"):
             continue
         own = [meaning.name for meaning in one.of("table")]
@@ -248,7 +248,7 @@ def _asked(reading: RecordReading) -> None:
     """Show the fields that are named and nothing else is made of."""
     schema = reading.schema
     people = tables()["people"]
-    for place, one in enumerate(reading.said):
+    for place, one in enumerate(reading.matches):
         if place not in reading.used and one.is_a("field") and not one.is_a("filler"):
             names = [m.name for m in one.of("field")]
             reading.shown += names[:1] if not set(names) & set(reading.shown) else []
@@ -256,7 +256,7 @@ def _asked(reading: RecordReading) -> None:
     if person and not {schema.canonical[name] for name in reading.shown} & set(people):
         reading.shown.append(person)
     if has(reading, "when") and schema.dates and not set(schema.dates) & set(reading.shown):
-        hints = [m.name for one in reading.said for m in one.of("hint")]
+        hints = [m.name for one in reading.matches for m in one.of("hint")]
         reading.shown.append([*hints, *schema.dates][0])
 
 
@@ -268,7 +268,7 @@ def _arguments(reading: RecordReading, unknown: bool, guesses: int) -> dict[str,
     noun = reading.named or (not schema.prose and has(reading, "noun"))
     signal = counted or sure_of or (unknown and (noun or (listed and reading.shown)))
     everything = listed and noun and not reading.shown and not unknown
-    left = [one for place, one in enumerate(reading.said) if place not in reading.used]
+    left = [one for place, one in enumerate(reading.matches) if place not in reading.used]
     if (
         not (reading.sure and (signal or everything) and (counted or listed or noun))
         or has(reading, "how")
@@ -287,7 +287,9 @@ def _arguments(reading: RecordReading, unknown: bool, guesses: int) -> dict[str,
     if reading.groups is not None or reading.adds is not None:
         arguments |= {"field": reading.adds, "limit": reading.limit or GROUPS}
     elif reading.order is not None:
-        plural = any(one.is_a("noun", "table") and one.text.endswith("s") for one in reading.said)
+        plural = any(
+            one.is_a("noun", "table") and one.text.endswith("s") for one in reading.matches
+        )
         name, down = reading.order
         arguments |= {"order_by": name, "descending": down}
         arguments |= {"limit": reading.limit or (SUPERLATIVES if plural else 1)}

@@ -52,8 +52,8 @@ def _canonical(label: str) -> str:
     label = label.rstrip("0123456789 ").casefold()  # "isbn13"
     # As it stands before its inflections: "рік" is a year, and "років" an age.
     exact = next((name for name, texts in tables()["fields"].items() if label in texts), "")
-    whole = [one for one in names.scan(label) if one.meanings]
-    return exact or (whole[-1].meanings[0].name if whole else "")
+    known = [one for one in names.scan(label) if one.meanings]
+    return exact or (known[-1].meanings[0].name if known else "")
 
 
 @cache
@@ -120,8 +120,8 @@ class RecordSchema:
 
     def scan(self, text: str) -> list[PhraseMatch]:
         """Cut a question into phrases; a word akin to a field's name stands for the field."""
-        said = self.phrases.scan(text)
-        return [one if one.meanings else self._guessed(one) for one in said]
+        found = self.phrases.scan(text)
+        return [one if one.meanings else self._guessed(one) for one in found]
 
     def _guessed(self, one: PhraseMatch) -> PhraseMatch:
         # Every sentence begins with a capital; elsewhere it is a name.
@@ -141,8 +141,8 @@ class RecordSchema:
 
     def named_values(self, text: str) -> list[dict[str, str]]:
         """Return a condition for each field of which a text names a value."""
-        said = {m.name: m.value for one in self.scan(text) for m in one.of("value")}
-        return [{"field": name, "op": "contains", "value": said[name]} for name in said]
+        values = {m.name: m.value for one in self.scan(text) for m in one.of("value")}
+        return [{"field": name, "op": "contains", "value": values[name]} for name in values]
 
     def names(self, name: str) -> bool:
         """Tell whether a field names its records: a text that is another one in nearly each."""
@@ -167,8 +167,8 @@ class RecordSchema:
 
     def first(self, names: Iterable[str], among: Sequence[str] | None = None) -> str | None:
         """Return the first field that is one of these in every collection's terms."""
-        held = self.fields if among is None else among
-        return next((f for name in names for f in held if self.canonical[f] == name), None)
+        fields = self.fields if among is None else among
+        return next((f for name in names for f in fields if self.canonical[f] == name), None)
 
     def numeric(self, name: str) -> bool:
         """Tell whether a field's values are numbers."""
@@ -206,11 +206,11 @@ class RecordSchema:
             if info.name in self.dates:
                 hint = Meaning("hint", info.name)
                 listed += [(str(text), hint) for text in tables()["when"].get(known, ())]
-            held = {value.casefold() for value in info.examples}
-            if held and held <= {*tables()["flags"]}:
+            examples = {value.casefold() for value in info.examples}
+            if examples and examples <= {*tables()["flags"]}:
                 listed += [(text, Meaning("flag", info.name)) for text, _ in listed]
             elif info.values <= len(info.examples) and known != "title":
-                listed += self._values(info, held)
+                listed += self._values(info, examples)
             yield from listed
             yield from plurals(listed)
         for one in self.spec.tables:
@@ -220,7 +220,7 @@ class RecordSchema:
                     yield text, Meaning("table", one.file)
                     yield re.sub(r"(?<=\w{3})s$", "", text), Meaning("table", one.file)
 
-    def _values(self, info: FieldInfo, held: set[str]) -> Iterator[tuple[str, Meaning]]:
+    def _values(self, info: FieldInfo, examples: set[str]) -> Iterator[tuple[str, Meaning]]:
         for value in info.examples:
             low = value.casefold()
             if not 0 < len(low.split()) <= MOST_WORDS or low.replace(".", "").isdigit():
@@ -230,7 +230,7 @@ class RecordSchema:
                 yield from [(low, meaning), (low.replace("_", " "), meaning)]
             for group in tables()["values"].values():
                 if low in group:  # what is a value of its own stands for nothing else
-                    yield from ((t, meaning) for t in group if t == low or t not in held)
+                    yield from ((t, meaning) for t in group if t == low or t not in examples)
 
 
 _schemas: dict[tuple[object, ...], RecordSchema] = {}
@@ -255,7 +255,7 @@ NEAR = 3  # phrases between a number and the field it is of; chosen, not measure
 class RecordReading:
     """Hold what has been read of a question so far; `used` are the places already explained."""
 
-    said: list[PhraseMatch]
+    matches: list[PhraseMatch]
     schema: RecordSchema
     where: list[dict[str, Any]] = field(default_factory=list)
     places: list[int] = field(default_factory=list)  # of the phrases that the conditions are of
@@ -283,20 +283,20 @@ class RecordReading:
         """
         first = max(self.places, default=0)
         for place in sorted(set(self.places), reverse=True)[1:]:
-            if not any(one.is_a("until") for one in self.said[place + 1 : first]):
+            if not any(one.is_a("until") for one in self.matches[place + 1 : first]):
                 break
             first = place
-        held = [*zip(self.places, self.where, strict=True)]
-        return [one for p, one in held if p >= first], [one for p, one in held if p < first]
+        pairs = [*zip(self.places, self.where, strict=True)]
+        return [one for p, one in pairs if p >= first], [one for p, one in pairs if p < first]
 
 
 def nearest(
     reading: RecordReading, place: int, kinds: Sequence[str], *, back: bool = False
 ) -> int | None:
     """Return the nearest place of a kind; only marks that carry nothing stand between."""
-    way = range(place - 1, -1, -1) if back else range(place + 1, len(reading.said))
+    way = range(place - 1, -1, -1) if back else range(place + 1, len(reading.matches))
     for other in way[:NEAR]:
-        one = reading.said[other]
+        one = reading.matches[other]
         if one.is_a(*kinds):
             return other
         if not one.is_a(*PASSED) and not is_common(one.text):
@@ -315,4 +315,4 @@ def is_negated(reading: RecordReading, place: int) -> bool:
 
 def has(reading: RecordReading, *kinds: str) -> bool:
     """Tell whether any phrase is of one of these kinds."""
-    return any(one.is_a(*kinds) for one in reading.said)
+    return any(one.is_a(*kinds) for one in reading.matches)

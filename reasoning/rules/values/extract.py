@@ -46,14 +46,14 @@ def title_value(item: Evidence) -> ValueSpan | None:
 
 
 def title_fit(
-    item: Evidence, nouns: frozenset[str], kind: AnswerKind, said: frozenset[str]
+    item: Evidence, nouns: frozenset[str], kind: AnswerKind, mentioned: frozenset[str]
 ) -> float:
     """Return how well a title is what is asked for by the terms of a noun, 0..1."""
     if kind not in NAMES:
         return 0.0
     if nouns & set(terms(plain_title(item.title), item.language)):
         return IN_TITLE
-    fits = [(label_fit(label, nouns, said) == SAYS, named) for label, named in labels_of(item)]
+    fits = [(label_fit(label, nouns, mentioned) == SAYS, named) for label, named in labels_of(item)]
     if any(fit and named for fit, named in fits):
         return IN_TITLE
     if any(fit for fit, _ in fits) or kind not in ("text", "list"):
@@ -67,7 +67,7 @@ def title_fit(
 BEST_SENTENCES = 12  # chosen, not measured
 # What a value is worth beside its sentence: kind, noun, title, and how many of its words the
 # question says itself.
-KIND, NOUN, TITLE, SAID = 0.5, 0.4, 0.3, 0.3  # by hand
+KIND, NOUN, TITLE, MENTIONED = 0.5, 0.4, 0.3, 0.3  # by hand
 # What the reader takes for the answer, of so many words at most (by hand; HotpotQA and MuSiQue,
 # n = 77: .44 printed without, .48 with it).
 READ, MOST_READ = 1.0, 6
@@ -90,7 +90,7 @@ class _Asked(NamedTuple):
     kind: AnswerKind
     noun: str
     nouns: frozenset[str]
-    said: frozenset[str]
+    terms: frozenset[str]
 
 
 class _Scored(NamedTuple):
@@ -117,8 +117,8 @@ def extract(
         return []
     lists = lexicon(question.language)
     noun, kind = wanted_noun(question, lists)
-    said = frozenset(terms(question.query, question.language))
-    asked = _Asked(kind, noun, noun_terms(noun, question.language, lists), said)
+    mentioned = frozenset(terms(question.query, question.language))
+    asked = _Asked(kind, noun, noun_terms(noun, question.language, lists), mentioned)
     ranked = relevance.ranked(question, evidence)[:BEST_SENTENCES]
     scored: list[_Scored] = []
     best: set[str] = set()
@@ -157,14 +157,14 @@ def _scored(worth: float, sentence: Sentence, asked: _Asked) -> list[_Scored]:
     for value in _candidates(sentence, asked, lists):
         text = item.text[value.start : value.end]
         own = set(content_terms(text, item.language))
-        share = len(own & asked.said) / len(own) if own else 1.0
+        share = len(own & asked.terms) / len(own) if own else 1.0
         unspoken = _UNSPOKEN.search(item.text[value.start : value.end + 2])
         if _in_question(own, asked) or (
             unspoken and asked.noun not in lists.any_of("written_noun")
         ):
             continue
         fit = noun_fit(asked.nouns, value, item.text, item.language)
-        score = worth - SAID * share
+        score = worth - MENTIONED * share
         score += KIND * kind_fit(asked.kind, asked.noun, value, item.text, lists)
         score += NOUN * fit
         score += TITLE / 2 * (value.form == "TITLE")
@@ -211,13 +211,13 @@ def _candidates(sentence: Sentence, asked: _Asked, lists: Lexicon) -> list[Value
 
 def _in_question(own: set[str], asked: _Asked) -> bool:
     """Tell whether the question says a value itself, or a shorter form of it."""
-    said = own & asked.said
-    return len(said) == len(own) or (len(said) > 1 and len(said) >= SAME_NAME * len(own))
+    shared = own & asked.terms
+    return len(shared) == len(own) or (len(shared) > 1 and len(shared) >= SAME_NAME * len(own))
 
 
 def _title(worth: float, item: Evidence, asked: _Asked) -> list[_Scored]:
     """Return the title where it is what is asked for: what "it" stands for in other sentences."""
-    fit = title_fit(item, asked.nouns, asked.kind, asked.said)
+    fit = title_fit(item, asked.nouns, asked.kind, asked.terms)
     title = title_value(item) if fit >= LEAST_TITLE else None
     if title is None or _in_question(set(content_terms(item.title, item.language)), asked):
         return []
@@ -230,7 +230,7 @@ def _fields(worth: float, item: Evidence, asked: _Asked) -> list[_Scored]:
     """Return what stands in a record behind a label that the question asks for."""
     found = []
     for field in fields(item.text) if item.kind in RECORD_KINDS else ():
-        fit = label_fit(field.label, asked.nouns, asked.said)
+        fit = label_fit(field.label, asked.nouns, asked.terms)
         value = ValueSpan(field.start, field.end, "phrase", "FIELD")
         own = set(content_terms(item.text[field.start : field.end], item.language))
         if fit and not _in_question(own, asked) and _of_kind(asked.kind, value, item):
@@ -242,5 +242,7 @@ def _fields(worth: float, item: Evidence, asked: _Asked) -> list[_Scored]:
 def _of_kind(kind: AnswerKind, value: ValueSpan, item: Evidence) -> bool:
     if kind not in ("number", "date"):
         return True
-    held = values_in(item.text, item.language, item.title)
-    return any(one.kind == kind and value.start < one.end and one.start < value.end for one in held)
+    spans = values_in(item.text, item.language, item.title)
+    return any(
+        one.kind == kind and value.start < one.end and one.start < value.end for one in spans
+    )

@@ -46,16 +46,18 @@ def forms() -> dict[str, Form]:
     spoken = [one.read("forms") for one in known_languages().values()]
     found = {}
     for name, one in read_yaml(FORMS).items():
-        held = [own["holds"] for own in (one, *(s.get(name, {}) for s in spoken)) if "holds" in own]
-        found[name] = Form(one.get("kind"), re.compile("|".join(held), re.IGNORECASE))
+        holding = [
+            own["holds"] for own in (one, *(s.get(name, {}) for s in spoken)) if "holds" in own
+        ]
+        found[name] = Form(one.get("kind"), re.compile("|".join(holding), re.IGNORECASE))
     return found
 
 
 @cache
 def _asks(language: str) -> dict[str, re.Pattern[str]]:
     known = known_languages().get(language)
-    told = known.read("forms") if known is not None else {}
-    return {name: re.compile(one["asks"], re.IGNORECASE) for name, one in told.items()}
+    listed = known.read("forms") if known is not None else {}
+    return {name: re.compile(one["asks"], re.IGNORECASE) for name, one in listed.items()}
 
 
 def form_asked(text: str, language: str) -> str:
@@ -122,9 +124,9 @@ def _noun(behind: str, words: Lexicon) -> frozenset[str]:
     common = stopwords(words.language) | words.any_of("auxiliary_verb", "base_verb", "question")
     run = list(takewhile(lambda one: one.isalpha() and one not in common, _low(behind)))
     if dictionary := words.known.dictionary:
-        said = [{one.pos for one in readings(word, dictionary)[:2]} for word in run]
-        nouns = [place for place, kinds in enumerate(said) if "NOUN" in kinds]
-        verbs = [place for place, kinds in enumerate(said) if kinds == {"VERB"}]
+        speech = [{one.pos for one in readings(word, dictionary)[:2]} for word in run]
+        nouns = [place for place, kinds in enumerate(speech) if "NOUN" in kinds]
+        verbs = [place for place, kinds in enumerate(speech) if kinds == {"VERB"}]
         run = run[nouns[0] : nouns[0] + 1] if nouns and min(verbs, default=9) > nouns[0] else []
     return frozenset(terms(" ".join(run[:MOST_NOUN]), words.language))
 

@@ -24,22 +24,22 @@ def versions_in(text: str, language: str) -> list[str]:
 
 def is_other_version(question: str, language: str, item: Evidence) -> bool:
     """Tell whether a question names a version, and evidence is of another and does not name it."""
-    held = [item.version] if item.version else versions_in(item.title, item.language)
-    asked = versions_in(question, language) if held else []
+    versions = [item.version] if item.version else versions_in(item.title, item.language)
+    asked = versions_in(question, language) if versions else []
     text = f"{item.text} {item.section}"
     return bool(asked) and not any(
         f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.") or one in text
         for one in asked
-        for other in held
+        for other in versions
     )
 
 
 def contradicts(left: str, right: str, language: str) -> bool:
     """Tell whether two sentences say the same with other numbers or names."""
-    (one, said), (other, also) = _name_parts(left, language), _name_parts(right, language)
+    (one, words), (other, others) = _name_parts(left, language), _name_parts(right, language)
     if not one - other or not other - one:
         return False
-    return len(said & also) >= ALIKE * max(1, len(said), len(also))
+    return len(words & others) >= ALIKE * max(1, len(words), len(others))
 
 
 def _name_parts(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
