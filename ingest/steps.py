@@ -75,9 +75,9 @@ class Batch:
 
     def portion(self, chunks: int) -> Batch:
         """Take documents of at least so many chunks off its front, and the files that end there."""
-        count = held = 0
-        while count < len(self.documents) and held < chunks:
-            held += len(self.documents[count].chunks)
+        count = taken = 0
+        while count < len(self.documents) and taken < chunks:
+            taken += len(self.documents[count].chunks)
             count += 1
         documents, self.documents = self.documents[:count], self.documents[count:]
         waiting = {document.file for document in self.documents}
@@ -92,7 +92,7 @@ class Batch:
             aliases={name: alias for name, alias in self.aliases.items() if name in files},
             finished=finished,
             files=self.files - len(self.finished),
-            chunks=held,
+            chunks=taken,
         )
 
 

@@ -76,7 +76,7 @@ def _tools(
 NO_QUERY = "no query: what it would ask with was not found"
 NO_REWRITE = "no call: the rewrite drifts from the question"
 REMEMBERED = "the result of an earlier search"
-MENDED_BY = "carrel reindex"
+REMEDY = "carrel reindex"
 STALE = "some passages were withheld, since the index changed while it was searched; ask again"
 NO_BUDGET = "no call: the budget of tool calls is used up"
 
@@ -115,7 +115,7 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
             if result.hidden:
                 warnings.append(f"{call.tool}: {STALE}")
             # Whoever asks can mend an index of another model, and no other reason for keywords.
-            warnings += [one for one in result.notes if MENDED_BY in one]
+            warnings += [one for one in result.notes if REMEDY in one]
             values = _step_values(operation.question, call, result)
             steps.append(context.step("retrieve", began, calls=ledger.calls[before:], **values))
     if not steps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from core.metadata import HELD, ROW
+from core.metadata import LISTED_CHUNKS, ROW
 from core.types import Evidence
 from languages.language import find_language
 from stores.sqlite.record_conditions import Condition
@@ -74,9 +74,13 @@ def together(
     messages = find_language(language).messages["records"]
     shares = " ".join(f"{name}: {rows[name].text}" for name in counts)
     text = messages["together"].format(count=sum(counts.values())) if len(counts) > 1 else ""
-    listed = [key for name in counts for key in rows[name].metadata[HELD]]
+    listed = [key for name in counts for key in rows[name].metadata[LISTED_CHUNKS]]
     key = _key(text + shares)
-    update = {"text": text + shares, "metadata": {HELD: listed}, "collection": ", ".join(counts)}
+    update = {
+        "text": text + shares,
+        "metadata": {LISTED_CHUNKS: listed},
+        "collection": ", ".join(counts),
+    }
     ids = {"evidence_id": key, "chunk_id": key}
     return rows[next(iter(counts))].model_copy(update=update | ids)
 
@@ -93,7 +97,7 @@ def row_evidence(text: str, source: str, listed: Sequence[Evidence]) -> Evidence
         title=ROW,
         text=text,
         kind=ROW,
-        metadata={HELD: [item.chunk_id for item in listed]},
+        metadata={LISTED_CHUNKS: [item.chunk_id for item in listed]},
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from core.language.analysis import Token, analyze, terms
 from core.language.cues import own_texts
-from core.metadata import HELD, ROW
+from core.metadata import LISTED_CHUNKS, ROW
 from core.types import Claim, citation_marks, numbered_sources
 
 ERASED = "erased"
@@ -227,7 +227,9 @@ def withhold(
 
 def listed_by(item: dict[str, Any]) -> list[str]:
     """Return the passages that a count of records rests on; none for any other evidence."""
-    return list((item.get("metadata") or {}).get(HELD, ())) if item.get("kind") == ROW else []
+    return (
+        list((item.get("metadata") or {}).get(LISTED_CHUNKS, ())) if item.get("kind") == ROW else []
+    )
 
 
 def withheld_note(passages: int) -> str:

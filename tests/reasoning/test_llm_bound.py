@@ -7,7 +7,7 @@ from builders import answered, asking, graded, piece
 from llm_doubles import purse, thinking
 
 from core.budget import opened_ledger
-from core.metadata import HELD, ROW
+from core.metadata import LISTED_CHUNKS, ROW
 from core.types import Claim, Evidence, FieldInfo, RecordTable, SubQuestion, ToolSpec, Understanding
 from models.chat.types import ChatReply
 from reasoning.verification import unsupported_reason
@@ -27,7 +27,7 @@ TOOLS = [
 
 
 def row(text: str, *held: Evidence) -> Evidence:
-    return piece(text, kind=ROW, metadata={HELD: [one.chunk_id for one in held]})
+    return piece(text, kind=ROW, metadata={LISTED_CHUNKS: [one.chunk_id for one in held]})
 
 
 @pytest.mark.parametrize(

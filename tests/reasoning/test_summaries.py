@@ -6,7 +6,7 @@ import pytest
 from builders import piece, weights_of
 from fakes import FakeEmbedder
 
-from core.metadata import HELD, ROW
+from core.metadata import LISTED_CHUNKS, ROW
 from core.settings import Settings
 from core.types import Evidence, Plan, ToolSpec, Understanding
 from reasoning.rendering import render_answer
@@ -95,7 +95,7 @@ def test_what_may_be_another_question_is_searched_for_too() -> None:
 
 def row(*held: Evidence) -> Evidence:
     found = piece("Documents: 1 (text: 1).", kind=ROW, tool="summarise")
-    return found.model_copy(update={"metadata": {HELD: [one.chunk_id for one in held]}})
+    return found.model_copy(update={"metadata": {LISTED_CHUNKS: [one.chunk_id for one in held]}})
 
 
 def test_extracts_are_whole_sentences_in_their_order_and_labelled() -> None:

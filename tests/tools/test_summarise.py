@@ -9,7 +9,7 @@ import pytest
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
-from core.metadata import HELD, ROW
+from core.metadata import LISTED_CHUNKS, ROW
 from models.vectors import central
 from retrievers.types import Index
 from stores.sqlite.catalogue import Collection
@@ -48,7 +48,7 @@ def texts(result: ToolResult) -> list[str]:
 def test_a_document_is_found_by_title_and_file(run: Run, name: str) -> None:
     found = run(name)
     assert texts(found) == ["Boats land.", "Boats sail."]
-    assert len(found.evidence[0].metadata[HELD]) == 2
+    assert len(found.evidence[0].metadata[LISTED_CHUNKS]) == 2
 
 
 def test_the_newest_version_counts_unless_a_file_is_named(run: Run) -> None:

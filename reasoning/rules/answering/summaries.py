@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.metadata import HELD, ROW
+from core.metadata import LISTED_CHUNKS, ROW
 from core.types import Call, Claim, Evidence, Plan, SubQuestion, ToolSpec, Understanding
 from languages.language import find_language
 from models.vectors import central
@@ -149,7 +149,9 @@ def only_summarises(question: SubQuestion) -> bool:
 def map_summary_rows(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
     """Return the rows that say what a summary is made of, by the passages they hold."""
     rows = [one for one in evidence if one.kind == ROW and one.tool == SUMMARISE]
-    return {key: row for row in rows for key in (row.chunk_id, *row.metadata.get(HELD, ()))}
+    return {
+        key: row for row in rows for key in (row.chunk_id, *row.metadata.get(LISTED_CHUNKS, ()))
+    }
 
 
 def summary_claims(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.metadata import ANY_FIELD, HELD, ROW
+from core.metadata import ANY_FIELD, LISTED_CHUNKS, ROW
 from core.types import (
     Call,
     Claim,
@@ -116,8 +116,8 @@ def record_grades(question: SubQuestion, evidence: Sequence[Evidence]) -> list[G
     # Of a list by theme and what was found by words, the words are the surer.
     counted = [row for row in rows if not row.query.startswith("about: ")]
     rows = counted or rows[:1]
-    counting = [row for row in rows if counted or row.metadata[HELD]]
-    answering = {key for row in counting for key in (row.chunk_id, *row.metadata[HELD])}
+    counting = [row for row in rows if counted or row.metadata[LISTED_CHUNKS]]
+    answering = {key for row in counting for key in (row.chunk_id, *row.metadata[LISTED_CHUNKS])}
     if counts and counted:
         pass  # what the words of the question name is counted, too
     elif saying:
@@ -158,7 +158,9 @@ def record_claims(plan: Plan, evidence: Sequence[Evidence]) -> tuple[list[Claim]
         # A filter is exact; what is near a theme is not.
         sure = 1.0 if any("aggregate" in one for one in asking) else None
         found = [claim_of(row.text, row, [(0, len(row.text))], question) for row in rows]
-        listed = [by_chunk[key] for row in rows for key in row.metadata[HELD] if key in by_chunk]
+        listed = [
+            by_chunk[key] for row in rows for key in row.metadata[LISTED_CHUNKS] if key in by_chunk
+        ]
         found += [_listed(item, show, question) for item in listed]
         claims += [claim.model_copy(update={"confidence": sure}) for claim in found]
     return claims, plan.model_copy(update={"questions": left})
