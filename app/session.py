@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from core.auth import AuthContext
@@ -40,6 +41,20 @@ if TYPE_CHECKING:
 NO_MODEL = "none"
 START = "start one with `carrel llm serve`, or set CARREL_LLM_URL"
 ANSWER_ALONE = frozenset({"answer"})
+
+
+def preload_graph() -> None:
+    """Begin to import LangGraph beside the opening of a directory, half a second of a question.
+
+    Whatever fails here fails again, and is explained, where the graph is used.
+    """
+
+    def load() -> None:
+        with suppress(Exception):
+            for name in ("graph.asking", "graph.build"):
+                import_module(name)
+
+    threading.Thread(target=load, daemon=True).start()
 
 
 class Session:

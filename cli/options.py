@@ -154,13 +154,15 @@ def opened(
     needs_embedder: bool = False,
     alone: bool = False,
     check_later: bool = False,
+    answers: bool = False,
 ) -> Iterator[Session]:
     """Give a session whose SQLite errors name this data directory and what to do.
 
     Where a server owns the directory, the command leaves this process here, and the server runs it
     from its beginning: nothing may have been printed before. Not so with `alone`: such a command
     needs the directory for itself and is refused. In the server the session is its own, lent. With
-    `check_later` the caller sees to `maintenance.finish_check`.
+    `check_later` the caller sees to `maintenance.finish_check`. With `answers` a run follows, whose
+    modules are loaded meanwhile.
     """
     if (here := host()) is not None:
         from cli.server.hosting import lent
@@ -172,8 +174,10 @@ def opened(
         yield lent(here.session, settings, needs_embedder=needs_embedder)
         return
     with owned(settings, create=create, alone=alone) as lock:
-        from app.session import Session
+        from app.session import Session, preload_graph
 
+        if answers:
+            preload_graph()
         with (
             Session(
                 settings,

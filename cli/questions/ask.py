@@ -58,7 +58,7 @@ def ask(
     settings = options.settings(stream)
     auth = options.auth
     watching = Watching(steps=steps, quiet=as_json)
-    with watching, opened(settings) as session, interruptible() as cancelled:
+    with watching, opened(settings, answers=True) as session, interruptible() as cancelled:
         given = None
         if plan is not None:
             given = load_plan(plan, settings, lambda: session.tools(auth, named).specs(auth))

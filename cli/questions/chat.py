@@ -202,7 +202,7 @@ def chat(
     """
     named, filters = options.collections, options.filters
     auth = options.auth
-    with opened(options.settings(stream)) as session:
+    with opened(options.settings(stream), answers=True) as session:
         kept = _resumed(session, auth, named, resume)
         name = kept.id if kept else ""
         while (question := _read()) not in LEAVE | {None}:
