@@ -66,7 +66,7 @@ def test_a_new_language_is_a_folder(tmp_path: Path) -> None:
     assert "Petro Marin zorgas pri la haveno. [1]" in both["text"]
     assert absent["text"].splitlines() == [
         "Nenio en ĉi tiuj dokumentoj respondas tion.",
-        "Serĉite en: search. Serĉite: Kiu estas la reĝo de Francio?.",
+        "Serĉite en: search. Serĉite: Kiu estas la reĝo de Francio?",
         "Haltis ĉar: nenio konvenas.",
     ]
     assert english["language"] == FALLBACK
