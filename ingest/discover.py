@@ -15,6 +15,7 @@ from ingest.loaders.archive import storable
 from ingest.loaders.formats import format_of, is_unsupported_document, refusal
 from ingest.loaders.limits import MB, unreadable
 from ingest.types import LoadFailure
+from stores.folder import CATALOGUE
 from stores.sqlite.rows import digest
 
 
@@ -102,6 +103,8 @@ def _folders(
             path = storable(os.path.relpath(folder, root))
             failures.append(LoadFailure(path=path, reason=unreadable(error)))
             continue
+        if any(entry.name == CATALOGUE for entry in entries):
+            continue  # a data directory: its files, uploads of others among them, are no documents
         seen = [entry for entry in entries if not entry.name.startswith(".")]
         below = [entry for entry in seen if entry.is_dir(follow_symlinks=False)]
         yield folder, [entry for entry in seen if not entry.is_dir(follow_symlinks=False)]

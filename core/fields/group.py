@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class ChangeRule:
     """Say who may change a setting while a server runs.
 
-    `live`: the server takes it over when it is told to read its settings again. `command`: what
+    `live`: the server takes it over when it reads its settings again. `command`: what
     becomes of the value that a command gives which the server runs: it is the command's own, it is
     refused when it differs from the server's, or it is ignored.
     """

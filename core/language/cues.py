@@ -81,7 +81,7 @@ def stopwords(language: str) -> frozenset[str]:
 def own_texts() -> Iterator[str]:
     """Yield what Carrel says in any language, without what is filled into it.
 
-    The names of messages as well: a reason to stop is told by its name in a trail.
+    The names of messages as well: a trail gives a reason to stop by its name.
     """
     for known in known_languages().values():
         yield from _strings(known.messages)

@@ -83,3 +83,15 @@ def test_links_stay_inside_the_folder(tmp_path: Path) -> None:
     reasons = {failure.path: failure.reason for failure in failures}
     assert set(reasons) == {"out.md", "outside", "broken.md"}
     assert "leaves the folder" in reasons["out.md"]
+
+
+def test_a_data_directory_is_no_document(tmp_path: Path) -> None:
+    """It may lie in the folder that is read, and keeps uploads of other people."""
+    (tmp_path / "a.md").write_text("text")
+    uploads = tmp_path / "data" / "uploads" / "1"
+    uploads.mkdir(parents=True)
+    (tmp_path / "data" / "catalogue.sqlite3").touch()
+    (tmp_path / "data" / "owner.json").write_text("{}")
+    (uploads / "secret.md").write_text("another tenant's")
+    found, _ = discover([tmp_path])
+    assert [one.relative for one in found] == ["a.md"]
