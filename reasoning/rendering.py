@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from core.metadata import ROW
+from core.auth import AuthContext
+from core.errors import shorten
+from core.metadata import ANY, ROW
 from core.trace import StreamEvent
 from core.types import (
     Claim,
@@ -17,14 +19,19 @@ from core.types import (
     Understanding,
     citation_marks,
     numbered_sources,
+    place_of,
 )
+from reasoning.clarifying import TAG, plain_text
 from reasoning.rules.answering.blocks import CODE_KIND
+from reasoning.rules.answering.headings import SECTIONS
 from reasoning.rules.answering.summaries import map_summary_rows
-from reasoning.rules.lexicon import lexicon
+from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.values.versions import contradicts
+from reasoning.types import Nearest
 from reasoning.verification import OTHER_LANGUAGE, unsupported_reason
 
 CLASSIC_TOOL = "search_classic"
+QUOTE_CHARS = 240  # of the nearest passage, shown in a refusal; chosen, not measured
 
 
 def render_answer(
@@ -85,29 +92,85 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
     return "\n".join(lines)
 
 
+class Help(NamedTuple):
+    """Hold what helps after a refusal.
+
+    `near` comes nearest to an answer and stands in `passage`; `similar` are titles like the one
+    that was asked for; `filters` are those of the caller, and `unfiltered` tells that the documents
+    answer without them; `rights` says who searched.
+    """
+
+    near: Nearest | None = None
+    passage: Evidence | None = None
+    similar: Sequence[str] = ()
+    filters: Sequence[str] = ()
+    unfiltered: bool = False
+    rights: AuthContext | None = None
+
+
 def render_refusal(
     query: Understanding,
     plan: Plan | None,
     tools: Sequence[str],
     why: StopReason,
-    near: Sequence[str] = (),
+    given: Help = Help(),  # noqa: B008 - immutable
 ) -> str:
-    """Say honestly that nothing answers, what was looked for, where, and why it ended.
-
-    `near` are titles like the one that was asked for.
-    """
+    """Say honestly that nothing answers, what was looked for, where, and why it ended."""
     words = lexicon(query.language)
     reasons = words.known.messages["stop_reasons"]
     looked_for = [question.query for question in plan.questions] if plan else [query.question]
-    lines = [words.message("refusal")]
-    if near:
-        lines.append(words.message("similar").format(titles="; ".join(near)))
+    lines = [words.message("refusal"), *_nearest_lines(given, words)]
+    if given.similar:
+        lines.append(words.message("similar").format(titles="; ".join(given.similar)))
     where = ", ".join(dict.fromkeys(tools)) or "–"
     line = words.message("searched").format(where=where, what="; ".join(looked_for))
     lines.append(re.sub(r"(?<=[.?!。？！])[.。]$", "", line))  # a question has its own mark
+    lines += _limit_lines(given, words)
     sentence = reasons.get(why.value, reasons[StopReason.no_relevant_evidence.value])
     lines.append(words.message("stopped").format(why=sentence))
     return "\n".join(lines)
+
+
+def _nearest_lines(given: Help, words: Lexicon) -> list[str]:
+    """Show the nearest passage, what it lacks, and a question that is answered."""
+    near, item = given.near, given.passage
+    if near is None:
+        return []
+    lines, lacking = [], words.known.messages["lacking"]
+    if item is not None:
+        above = [item.title or item.source, *item.section.split(SECTIONS)]
+        place = place_of(SECTIONS.join(filter(None, dict.fromkeys(above))), item.page)
+        quote = shorten(
+            " ".join(TAG.sub(" ", item.text[near.start : near.end]).split()), QUOTE_CHARS
+        )
+        lines.append(words.message("nearest").format(where=plain_text(place), quote=quote))
+    if near.lacking:
+        lines.append(lacking["anywhere"].format(words="; ".join(near.lacking)))
+    elif near.lacking_here:
+        lines.append(lacking["here"].format(words="; ".join(near.lacking_here)))
+    elif near.kind in lacking:
+        lines.append(lacking[near.kind])
+    if near.better:
+        lines.append(words.message("better").format(question=near.better))
+    return lines
+
+
+def _limit_lines(given: Help, words: Lexicon) -> list[str]:
+    """Say within which filters and rights was searched; nothing is told of what is hidden."""
+    lines = []
+    if given.filters:
+        lines.append(words.message("filtered").format(filters="; ".join(given.filters)))
+        lines += [words.message("unfiltered")] if given.unfiltered else []
+    if given.rights is not None:
+        rights = given.rights
+        extra = [f"{name}" for name in sorted(rights.roles)]
+        line = words.message("rights").format(user=rights.user, roles=", ".join(extra) or "–")
+        lines.append(line)
+        confined = list(rights.allowed_sources or ())
+        confined += [rights.version_policy] if rights.version_policy != ANY else []
+        if confined:
+            lines.append(words.message("confined").format(to="; ".join(confined)))
+    return lines
 
 
 def _named(text: str) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from pydantic import Field
+
 from core.settings import Settings
 from core.types import (
+    AnswerKind,
     Draft,
     Evidence,
     Finding,
+    FrozenModel,
     Grade,
     Plan,
     Rewrite,
@@ -29,6 +33,25 @@ class Turn(NamedTuple):
 def recent(history: Sequence[Turn], settings: Settings) -> Sequence[Turn]:
     """Return the turns that a question may be completed from."""
     return history[-settings.answering.history_turns :] if settings.answering.history_turns else []
+
+
+class Nearest(FrozenModel):
+    """Hold what comes nearest to an answer where there is none: a sentence of evidence, if any.
+
+    `lacking` are the words of the question that no passage says, `lacking_here` those that this
+    one does not where others do, and `kind` is the kind of value that it lacks ("text" for none).
+    `better` is a question that the evidence does answer, "" for none; `answers` tells that it
+    answers after all, as far as rules can tell.
+    """
+
+    evidence_id: str = ""
+    start: int = 0
+    end: int = 0
+    lacking: list[str] = Field(default_factory=list)
+    lacking_here: list[str] = Field(default_factory=list)
+    kind: AnswerKind = "text"
+    better: str = ""
+    answers: bool = False
 
 
 class Reasoner(Protocol):
@@ -63,3 +86,6 @@ class Reasoner(Protocol):
 
     def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
         """Say whether quotes in another language than the claim's support it; False in doubt."""
+
+    def nearest(self, question: SubQuestion, evidence: Sequence[Evidence]) -> Nearest:
+        """Return what comes nearest to answering, and what it lacks."""

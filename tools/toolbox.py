@@ -191,6 +191,16 @@ class Toolbox:
         """Return the settings of the collection's searches."""
         return self._index.settings
 
+    @property
+    def filters(self) -> list[str]:
+        """Return the filters that every call is made within, as they were written."""
+        return [str(one) for one in self._where]
+
+    def without_filters(self) -> Toolbox:
+        """Return the same tools for calls within the caller's rights alone."""
+        beside = [box.without_filters() for box in self._boxes[1:]]
+        return Toolbox(self._index, self._results, beside=beside)
+
     def specs(self, auth: AuthContext) -> list[ToolSpec]:
         """Describe all tools as this caller may see them."""
         return joined_specs([box._own_specs(auth.narrowed(self._where)) for box in self._boxes])

@@ -38,7 +38,7 @@ from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.summaries import is_settled, only_summarises
 from reasoning.rules.grade import ANSWERS, OFF_TOPIC, PARTLY
 from reasoning.rules.reasoner import RulesReasoner
-from reasoning.types import Turn
+from reasoning.types import Nearest, Turn
 from reasoning.verification import unsupported_reason
 
 # The rules' answer stands though a model finds none, where it is likelier than not that both are
@@ -248,6 +248,10 @@ class LlmReasoner:
             ask = support_of(claim, quotes, language, self._decider)
             self._supported[asked] = self._decider.decide(ask, lambda: False)
         return self._supported[asked]
+
+    def nearest(self, question: SubQuestion, evidence: Sequence[Evidence]) -> Nearest:
+        """Return what the rules find nearest: a refusal needs no model."""
+        return self._rules.nearest(question, evidence)
 
     def _stands(self, claim: Claim, evidence: dict[str, Evidence]) -> bool:
         """Tell whether a claim is supported; note why it is not."""

@@ -21,7 +21,7 @@ from core.types import (
     Understanding,
 )
 from models.embeddings import Embedder, serves
-from reasoning.rules import grade, plan, understand
+from reasoning.rules import grade, nearest, plan, understand
 from reasoning.rules import plan as rewrite
 from reasoning.rules.answering import answer
 from reasoning.rules.answering.relevance import Relevance, Sentence, SentenceVectors
@@ -32,7 +32,7 @@ from reasoning.rules.answering.summaries import (
 )
 from reasoning.rules.records.answers import record_claims, record_grades, with_records
 from reasoning.rules.values import extract
-from reasoning.types import Turn, recent
+from reasoning.types import Nearest, Turn, recent
 
 
 class RulesReasoner:
@@ -135,6 +135,14 @@ class RulesReasoner:
     def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
         """Deny, since words cannot be compared across languages."""
         return False
+
+    def nearest(self, question: SubQuestion, evidence: Sequence[Evidence]) -> Nearest:
+        """Return the likeliest sentence though it does not answer, and what it lacks."""
+
+        def answers(asked: SubQuestion) -> bool:
+            return any(one.grade >= grade.PARTLY for one in self.grade(asked, evidence))
+
+        return nearest.nearest(self._relevance, question, evidence, answers)
 
 
 class ClassicReasoner(RulesReasoner):

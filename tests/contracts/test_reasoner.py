@@ -121,6 +121,20 @@ def test_each_piece_is_graded_once(
     assert all(0 <= one.grade <= 3 for one in grades)
 
 
+@given(question=st.sampled_from(QUESTIONS), count=st.integers(0, len(PIECES)), data=st.data())
+@settings(max_examples=examples(30), suppress_health_check=list(HealthCheck))
+def test_the_nearest_passage_stands_in_the_evidence(
+    make: Callable[[st.DataObject], Reasoner], question: str, count: int, data: st.DataObject
+) -> None:
+    by_id = {item.evidence_id: item for item in PIECES[:count]}
+    with opened_ledger(purse()):
+        near = make(data).nearest(asking(question), PIECES[:count])
+    if near.evidence_id:
+        assert 0 <= near.start < near.end <= len(by_id[near.evidence_id].text)
+    # Every word that is lacking is the question's own, so a hidden document adds none.
+    assert all(word in question for word in [*near.lacking, *near.lacking_here])
+
+
 @given(question=st.sampled_from(QUESTIONS), data=st.data())
 @settings(max_examples=examples(30), suppress_health_check=list(HealthCheck))
 def test_another_search_calls_known_tools_or_there_is_none(

@@ -42,6 +42,7 @@ class Misbehaving:
         self.offered: list[list[Evidence]] = []
         self.understand = honest.understand
         self.plan = honest.plan
+        self.nearest = honest.nearest
 
     def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
         return self._grades(self._honest.grade(question, evidence))

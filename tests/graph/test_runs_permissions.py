@@ -39,8 +39,10 @@ QUESTIONS = [
 def test_another_tenants_documents_never_appear(question: str, examples: Session) -> None:
     run = examples.ask(question, AuthContext(tenant="default"), "xpay")
     evidence = run.result["evidence"]
-    # The question itself may hold the word, and the trace and a refusal repeat the question.
+    # The question itself may hold the word, and the trace and a refusal repeat it and its words.
     told = run.result["answer"].replace(question.rstrip("?？."), "")
+    for word in question.split():
+        told = told.replace(f"mentions: {word}", "")
     if MARK not in question:
         assert MARK not in run.model_dump_json()
     assert MARK not in told

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from builders import asking, citing, piece
 
+from core.auth import AuthContext
 from core.types import Evidence, Plan, StopReason, Understanding, numbered_sources
 from languages.language import find_language
-from reasoning.rendering import render_answer, render_refusal
+from reasoning.rendering import Help, render_answer, render_refusal
+from reasoning.types import Nearest
 
 FIRST = piece("The ward has 12 beds. It is open at night.")
 SECOND = piece("Marta Diaz leads the ward.")
@@ -110,6 +113,30 @@ def test_a_refusal_says_what_where_and_why(language: str) -> None:
     assert "search, staff" in text
     assert text.count("search") == 1
     assert "who leads it Kepler ward" in text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_refusal_shows_the_nearest_passage_and_what_it_lacks(language: str) -> None:
+    known = KNOWN.model_copy(update={"language": language})
+    item = piece("<b>Rent</b> is paid monthly. It is late.", title="Rent", section="Rent › Dates")
+    place: dict[str, Any] = {"evidence_id": item.evidence_id, "start": 0, "end": 28}
+    auth = AuthContext(tenant="t", user="ann", roles=frozenset({"hr"}), allowed_sources=("a/*",))
+
+    def refusal(near: Nearest, **more: Any) -> list[str]:  # noqa: ANN401
+        given = Help(near=near, passage=item, **more)
+        return render_refusal(known, None, [], StopReason.no_relevant_evidence, given).split("\n")
+
+    plain = refusal(Nearest())
+    lines = refusal(Nearest(**place, lacking=["in Spain"], better="What of rent?"), rights=auth)
+    assert len(plain) == 4 and "Rent › Dates" in lines[1] and "Rent is paid monthly." in lines[1]
+    assert "Rent › Rent" not in lines[1] and "<b>" not in lines[1]
+    assert "in Spain" in lines[2] and "What of rent?" in lines[3]
+    assert "ann" in lines[5] and "hr" in lines[5] and "a/*" in lines[6]
+    kinds = [refusal(Nearest(**place, kind=kind))[2] for kind in ("date", "number", "person")]
+    assert len(set(kinds)) == 3
+    filtered = refusal(Nearest(), filters=["year>=2021"])
+    assert any("year>=2021" in line for line in filtered)
+    assert len(refusal(Nearest(), filters=["year>=2021"], unfiltered=True)) == len(filtered) + 1
 
 
 @pytest.mark.parametrize(("language", "mark"), [*zip(LANGUAGES, "???？", strict=True)])
