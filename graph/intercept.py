@@ -33,9 +33,13 @@ class InterceptedReasoner:
     """Ask a reasoner through an intercept, whatever verbs it has."""
 
     def __init__(self, inner: Reasoner, intercept: Intercept) -> None:
-        self.name = inner.name
         self._inner = inner
         self._intercept = intercept
+
+    @property
+    def name(self) -> str:
+        """Return the name of the reasoner within."""
+        return self._inner.name
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
         def ask(*arguments: Any) -> Any:  # noqa: ANN401
