@@ -28,13 +28,15 @@ from nodes.verify import verify
 from reasoning.planning.compiler import NodeName, node_of, operation_named
 
 
-def after_understand(state: State) -> Literal["clarify", "plan"] | NodeName | list[Send]:
-    """Ask back about a question that names nothing.
+def after_understand(state: State) -> Literal["clarify", "plan", "refuse"] | NodeName | list[Send]:
+    """Ask back about a question that names nothing; refuse where the budget allows no search.
 
     One that is surely plain goes straight to its search, any other to the planner.
     """
     if state.get("clarification") is not None:
         return "clarify"
+    if state["outcome"] == "never":
+        return "refuse"
     return sent(state) if state["path"] == "plain" else "plan"
 
 
@@ -128,7 +130,9 @@ def build_graph(
         # LangGraph's overloads know such nodes as plain functions, not as items of a tuple.
         builder.add_node(name, cast(Any, wrap(node) if wrap else _in_own_context(node)))
     builder.add_edge(START, "understand")
-    builder.add_conditional_edges("understand", after_understand, ["retrieve", "plan", "clarify"])
+    builder.add_conditional_edges(
+        "understand", after_understand, ["retrieve", "plan", "clarify", "refuse"]
+    )
     builder.add_conditional_edges("plan", sent, [*OPERATING])
     for name in OPERATING:
         if name != "retrieve":

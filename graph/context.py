@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from core.auth import AuthContext
-from core.budget import Budget, Ledger, Usage, opened_ledger
+from core.budget import Budget, Ledger, Usage, opened_ledger, price_of
 from core.errors import CallerError
 from core.operations import AnyOperation
 from core.settings import Settings
@@ -35,9 +35,6 @@ ONE_SEARCH: tuple[PipelineName, ...] = ("classic", "single")
 def never() -> bool:
     """Return that no caller has given up."""
     return False
-
-
-PRICED_TOKENS = 1_000_000
 
 
 class Intercept(Protocol):
@@ -86,6 +83,11 @@ class Context:
         """Return what the run may spend."""
         return self.limits or self.settings.run_budget()
 
+    @property
+    def prices(self) -> tuple[float, float]:
+        """Return what the tokens cost that a chat model reads and writes."""
+        return self.settings.llm.price_prompt, self.settings.llm.price_completion
+
     def may_ask(self, clarified: int) -> bool:
         """Tell whether a question that was asked back so often may be once more."""
         return self.may_clarify and clarified < self.settings.answering.max_clarifications
@@ -101,8 +103,8 @@ class Context:
         return Step(node=node, ms=self.elapsed(began).ms, **fields)
 
     def deadline(self, started: float) -> float:
-        """Return when this run's time is used up, by the clock."""
-        return started + self.budget.seconds
+        """Return when a run must have ended its searches, by the clock."""
+        return started + self.budget.seconds_for(answering=False)
 
     def planned(self, query: Understanding) -> tuple[Plan, list[AnyOperation], list[str]]:
         """Return the plan of a question, the given one if any, its operations and its notes."""
@@ -126,15 +128,19 @@ class Context:
         """Open the ledger of one node: what the chat model may spend in it, and what it spends.
 
         `spent` is what the node has spent before, beside the state. Statements end with the run's
-        time, a model's calls when the rules' answer is due. What the answer needs is kept back, and
+        time, a model's calls when the rules' answer is due. Nodes that run side by side share what
+        is left. What the answer needs is kept back, and
         a model that failed to answer in an earlier node of the run is not asked again.
         """
         seconds, started = self.budget.seconds_for(answering=answering), state["started"]
         usage = state["usage"].plus(spent) if spent is not None else state["usage"]
+        share = beside(state)
         due = self.settings.llm.answer_by_seconds
         ledger = Ledger(
             deadline=started + seconds * min(1.0, due / self.budget.seconds),
-            tokens=self.budget.tokens_for(usage, answering=answering),
+            tokens=self.budget.tokens_for(usage, answering=answering) // share,
+            cost=self.budget.cost_for(usage, answering=answering) / share,
+            prices=self.prices,
             owner=json.dumps(self.auth.describe(), sort_keys=True),
             lost=any(call.lost for step in state.get("trail") or [] for call in step.calls),
             cancelled=self.cancelled,
@@ -146,13 +152,17 @@ class Context:
         """Return one step, the time since `started`, and what the chat model spent in it."""
         prompt = sum(call.prompt_tokens for call in ledger.calls)
         written = sum(call.completion_tokens for call in ledger.calls)
-        price, price_written = self.settings.llm.price_prompt, self.settings.llm.price_completion
         return self.elapsed(started).plus(
             Usage(
                 tokens=prompt + written,
                 model_calls=sum(1 for call in ledger.calls if call.outcome != "overflow"),
                 model_tokens=prompt + written,
                 degraded=len(ledger.degraded),
-                cost=(prompt * price + written * price_written) / PRICED_TOKENS,
+                cost=price_of(prompt, written, self.prices),
             )
         )
+
+
+def beside(state: State) -> int:
+    """Return how many nodes run side by side now: a wave of several has each carry out one."""
+    return len(state["wave"]) if state.get("operation") is not None else 1

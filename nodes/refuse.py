@@ -40,6 +40,7 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         missing=[question.text for question in plan.questions] if plan else [],
         warnings=list(dict.fromkeys(state.get("warnings") or [])),
     )
+    is_left = state["usage"].steps < context.budget.steps
     step = context.step(
         "refuse",
         began,
@@ -49,6 +50,7 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
     return {
         "answer": answer,
         "messages": [AIMessage(content=text)],
-        "usage": context.elapsed(state["started"]),
+        # However little is left, a refusal is given.
+        "usage": context.elapsed(state["started"]).model_copy(update={"steps": int(is_left)}),
         "trail": [step],
     }
