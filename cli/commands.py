@@ -123,6 +123,7 @@ class Commands(LazyGroup):
         "chat": "cli.questions.chat:chat",
         "search": "cli.questions.ask:search",
         "trace": "cli.questions.trace:trace",
+        "replay": "cli.questions.replay:replay",
         "collections": "cli.upkeep.status:collections",
         "documents": "cli.upkeep.status:documents",
         "status": "cli.upkeep.status:status",

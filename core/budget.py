@@ -5,16 +5,18 @@ A node opens a ledger; every call made below it, however deep, finds it here and
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from pydantic import Field
 
+from core.language.scan import estimate_tokens
 from core.trace import CallOutcome, ModelCall
-from core.types import Claim, Draft, FrozenModel, StopReason
+from core.types import Claim, Draft, Evidence, FrozenModel, StopReason
 
 
 class Usage(FrozenModel):
@@ -22,7 +24,7 @@ class Usage(FrozenModel):
 
     `tokens` are those of the evidence that tools returned and those that a chat model read and
     wrote, which `model_tokens` counts apart; `model_calls` were sent; `degraded` counts decisions
-    that the rules made in the model's place.
+    that the rules made in the model's place, `dropped` passages that found no room in the tokens.
     """
 
     steps: int = 0
@@ -31,6 +33,7 @@ class Usage(FrozenModel):
     model_calls: int = 0
     model_tokens: int = 0
     degraded: int = 0
+    dropped: int = 0
     cost: float = 0.0
     ms: float = 0.0
 
@@ -38,6 +41,10 @@ class Usage(FrozenModel):
         """Add counts; time is not additive, so the later clock wins."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields}
         return Usage(**(sums | {"ms": max(self.ms, other.ms)}))
+
+
+# To search once more: propose, retrieve, grade, decide. To answer: write, verify.
+SEARCH_STEPS, ANSWER_STEPS = 4, 2
 
 
 class Budget(FrozenModel):
@@ -59,11 +66,11 @@ class Budget(FrozenModel):
         share = 1.0 if answering else 1.0 - self.answer_share
         if usage.ms >= self.seconds * 1000 * share:
             return StopReason.timeout
-        if usage.steps >= max(1, int(self.steps * share)):
+        if usage.steps >= (self.steps if answering else max(1, self._search_steps)):
             return StopReason.max_steps
         if usage.tool_calls >= self.tool_calls and not answering:
             return StopReason.max_tool_calls
-        if usage.tokens > self.tokens * share or usage.cost > self.cost:
+        if usage.tokens > self.tokens * share or usage.cost > self.cost or usage.dropped:
             return StopReason.max_tokens
         return None
 
@@ -72,13 +79,21 @@ class Budget(FrozenModel):
         return self.seconds * (1.0 if answering else 1.0 - self.answer_share)
 
     def tokens_for(self, usage: Usage, *, answering: bool) -> int:
-        """Return how many tokens a node may still spend on the chat model."""
+        """Return how many tokens a node may still spend."""
         share = 1.0 if answering else 1.0 - self.answer_share
         return max(0, int(self.tokens * share) - usage.tokens)
 
+    def cost_for(self, usage: Usage, *, answering: bool) -> float:
+        """Return what a node may still spend on the chat model."""
+        return max(0.0, self.cost * (1.0 if answering else 1.0 - self.answer_share) - usage.cost)
+
     def steps_left(self, usage: Usage) -> int:
-        """Return how many steps of searching may still be made."""
-        return max(0, int(self.steps * (1.0 - self.answer_share)) - usage.steps)
+        """Return how many steps of searching may still be made, so that an answer can follow."""
+        return max(0, self._search_steps - usage.steps)
+
+    @property
+    def _search_steps(self) -> int:
+        return min(int(self.steps * (1.0 - self.answer_share)), self.steps - ANSWER_STEPS)
 
     def calls_left(self, usage: Usage) -> int:
         """Return how many tool calls may still be made."""
@@ -89,13 +104,41 @@ DEFAULT_SECONDS = 120.0  # as budget.seconds is by default
 DEFAULT_TOKENS = 1_000_000  # chosen to be no limit in practice
 
 
+@dataclass(frozen=True)
+class Room:
+    """Hold how many tokens of passages a run still takes in, but for those that it knows."""
+
+    tokens: int
+    known: Collection[str] = ()
+
+    def fitting(self, found: Sequence[Evidence]) -> list[Evidence]:
+        """Return the passages that fit, the best first."""
+        kept: list[Evidence] = []
+        left = max(0, self.tokens)
+        for item in found:
+            cost = 0 if item.chunk_id in self.known else estimate_tokens(item.text)
+            if cost <= left:
+                kept.append(item)
+                left -= cost
+        return kept
+
+
+PRICED_TOKENS = 1_000_000
+
+
+def price_of(read: int, written: int, prices: tuple[float, float]) -> float:
+    """Return what tokens cost that were read and written."""
+    return (read * prices[0] + written * prices[1]) / PRICED_TOKENS
+
+
 @dataclass
 class Ledger:
     """Limit and record the model calls of one node.
 
-    `deadline` is in `time.monotonic()` seconds; `tokens` may still be read and written; `owner`
-    names the caller, so that a server's slot is never shared between two; `lost` says that the
-    model failed to answer earlier in this run. `on_text` hears draft text as it is written,
+    `deadline` is in `time.monotonic()` seconds; `tokens` may still be read and written, for `cost`
+    at `prices` (of PRICED_TOKENS read, and of as many written); `owner` names the caller, so that a
+    server's slot is never shared between two; `lost` says that the model failed to answer earlier
+    in this run; `room` is that for passages. `on_text` hears draft text as it is written,
     `on_claim` each claim as soon as it is complete, `on_draft` what the rules would answer while a
     model still writes. None of it is verified yet.
     """
@@ -104,6 +147,9 @@ class Ledger:
     tokens: int
     owner: str = ""
     lost: bool = False
+    cost: float = math.inf
+    prices: tuple[float, float] = (0.0, 0.0)
+    room: Room | None = None
     cancelled: Callable[[], bool] = lambda: False
     on_text: Callable[[str], None] | None = None
     on_claim: Callable[[Claim], None] | None = None
@@ -119,6 +165,19 @@ class Ledger:
     def tokens_left(self) -> int:
         """Return how many tokens may still be read and written."""
         return self.tokens - self.spent
+
+    def affordable(self, prompt: int) -> int:
+        """Return how many tokens may be written after a prompt; negative: it cannot be read."""
+        money = self.cost - sum(
+            price_of(call.prompt_tokens, call.completion_tokens, self.prices) for call in self.calls
+        )
+        money -= price_of(prompt, 0, self.prices)
+        left = self.tokens_left() - prompt
+        if money < 0:
+            return -1
+        if not self.prices[1] or math.isinf(money):
+            return left
+        return min(left, int(money * PRICED_TOKENS / self.prices[1]))
 
     @property
     def spent(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Literal, cast
 
 from langgraph.graph import END, START, StateGraph
@@ -27,13 +28,15 @@ from nodes.verify import verify
 from reasoning.planning.compiler import NodeName, node_of, operation_named
 
 
-def after_understand(state: State) -> Literal["clarify", "plan"] | NodeName | list[Send]:
-    """Ask back about a question that names nothing.
+def after_understand(state: State) -> Literal["clarify", "plan", "refuse"] | NodeName | list[Send]:
+    """Ask back about a question that names nothing; refuse where the budget allows no search.
 
     One that is surely plain goes straight to its search, any other to the planner.
     """
     if state.get("clarification") is not None:
         return "clarify"
+    if state["outcome"] == "never":
+        return "refuse"
     return sent(state) if state["path"] == "plain" else "plan"
 
 
@@ -90,6 +93,22 @@ NODES: tuple[Node, ...] = (
     verify,
     refuse,
 )
+
+
+def _in_own_context(node: Node) -> Node:
+    """Return the node with the context that its run gives to it alone."""
+
+    @wraps(node)
+    def run(state: State, runtime: Runtime[Context]) -> Update:
+        context = runtime.context
+        if context.within is None:
+            return node(state, runtime)
+        own = context.within(context, node.__name__, state)
+        return node(state, runtime.override(context=own))
+
+    return run
+
+
 OPERATING = ("retrieve", "extract", "compose_query", "merge_hits")
 
 
@@ -109,9 +128,11 @@ def build_graph(
     for node in NODES:
         name = node.__name__
         # LangGraph's overloads know such nodes as plain functions, not as items of a tuple.
-        builder.add_node(name, cast(Any, wrap(node) if wrap else node))
+        builder.add_node(name, cast(Any, wrap(node) if wrap else _in_own_context(node)))
     builder.add_edge(START, "understand")
-    builder.add_conditional_edges("understand", after_understand, ["retrieve", "plan", "clarify"])
+    builder.add_conditional_edges(
+        "understand", after_understand, ["retrieve", "plan", "clarify", "refuse"]
+    )
     builder.add_conditional_edges("plan", sent, [*OPERATING])
     for name in OPERATING:
         if name != "retrieve":

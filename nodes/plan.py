@@ -12,6 +12,7 @@ from reasoning.planning.compiler import ready, render_operation
 from reasoning.planning.slots import filled
 
 STEPS = 2  # of one search: it retrieves and grades
+OWN_STEPS = 2  # of planning itself, and of the stop condition after the wave
 
 
 def plan(state: State, runtime: Runtime[Context]) -> Update:
@@ -27,7 +28,8 @@ def plan(state: State, runtime: Runtime[Context]) -> Update:
             update = {"plan": made, "operations": operations}
     wave = ready(operations, state.get("done") or [])
     # What runs side by side is not stopped between, so a wave is no wider than the steps left.
-    wave = wave[: max(1, context.budget.steps_left(state["usage"]) // STEPS)]
+    left = context.budget.steps_left(state["usage"]) - OWN_STEPS
+    wave = wave[: max(1, left // STEPS)]
     asked = len(update["plan"].questions) if update else 0
     count = f"{asked} question{'s' if asked > 1 else ''}; " if update else ""
     ran = ", ".join(f"{one.op} {one.out}" for one in wave)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from core.budget import Usage
 from core.errors import CallerError
 from core.time_limit import TimeUpError
 from core.trace import Step
@@ -20,7 +20,6 @@ from reasoning.rendering import Help, render_refusal
 from reasoning.rules.answering.summaries import SUMMARISE
 from reasoning.rules.values.versions import is_other_version
 from reasoning.types import Reasoner
-from tools.types import ToolResult
 
 # Nothing more is looked for where a limit ended the run.
 SEARCHED = (StopReason.no_relevant_evidence, StopReason.unsupported_answer)
@@ -53,16 +52,19 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         missing=[question.text for question in plan.questions] if plan else [],
         warnings=list(dict.fromkeys(state.get("warnings") or [])),
     )
+    is_left = state["usage"].steps < context.budget.steps
     step = context.step(
         "refuse",
         began,
         decision=reason.value,
         reason=text.splitlines()[0],
     )
+    spent = context.elapsed(state["started"])
     return {
         "answer": answer,
         "messages": [AIMessage(content=text)],
-        "usage": context.elapsed(state["started"]).plus(Usage(tool_calls=len(steps))),
+        # However little is left, a refusal is given.
+        "usage": spent.model_copy(update={"steps": int(is_left), "tool_calls": len(steps)}),
         "trail": [*steps, step],
     }
 
@@ -72,17 +74,16 @@ def _help(state: State, plan: Plan | None, context: Context) -> tuple[Help, list
     given = Help(filters=context.tools.filters, rights=context.auth)
     if plan is None or state["stop_reason"] not in SEARCHED:
         return given, []
-    steps: list[tuple[Step, ToolResult]] = []
+    steps: list[Step] = []
     try:
         with context.thinking(state, answering=True):
             given = _nearest(given, plan, state.get("evidence") or [], context.reasoner)
-            steps = _searched_wider(state, context) if given.filters else []
-            for _, result in steps:
-                near = context.reasoner.nearest(plan.questions[0], result.evidence)
-                given = given._replace(unfiltered=near.answers)
+            if given.filters:
+                steps, answers = _searched_wider(state, plan, context)
+                given = given._replace(unfiltered=answers)
     except TimeUpError:  # what is known by then will do
         pass
-    return given, [step for step, _ in steps]
+    return given, steps
 
 
 def _nearest(given: Help, plan: Plan, evidence: Sequence[Evidence], reasoner: Reasoner) -> Help:
@@ -97,24 +98,35 @@ def _nearest(given: Help, plan: Plan, evidence: Sequence[Evidence], reasoner: Re
     return given
 
 
-def _searched_wider(state: State, context: Context) -> list[tuple[Step, ToolResult]]:
-    """Make the first search again without the caller's filters, if the budget has a call left."""
+def _searched_wider(state: State, plan: Plan, context: Context) -> tuple[list[Step], bool]:
+    """Make the first search again without the caller's filters, if the budget has a call left.
+
+    Of what it finds nothing is kept but whether it answers: it was not asked for.
+    """
     first = next((step for step in state.get("trail") or [] if step.tool), None)
     if first is None or not context.budget.calls_left(state["usage"]):
-        return []
-    began, deadline = context.clock(), context.deadline(state["started"])
-    try:
-        result = context.tools.without_filters().run(
-            first.tool, first.arguments, context.auth, deadline
-        )
-    except CallerError:
-        return []
+        return [], False
+    began, deadline, parts = context.clock(), context.deadline(state["started"]), context.apart
+
+    def search() -> dict[str, Any]:
+        tools = parts.tools.without_filters()
+        try:
+            result = tools.run(first.tool, first.arguments, context.auth, deadline)
+        except CallerError:
+            return {}
+        near = parts.reasoner.nearest(plan.questions[0], result.evidence)
+        found = {"found": len(result.evidence), "answers": near.answers}
+        return {**found, "auth_filter": result.auth_filter}
+
+    wider = context.seen("unfiltered", (first.tool, first.arguments), search)
+    if not wider:
+        return [], False
     step = context.step(
         "refuse",
         began,
-        decision=f"{len(result.evidence)} found without the filters",
+        decision=f"{wider['found']} found without the filters",
         tool=first.tool,
         arguments=first.arguments,
-        auth_filter=result.auth_filter,
+        auth_filter=wider["auth_filter"],
     )
-    return [(step, result)]
+    return [step], bool(wider["answers"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from core.budget import Usage
+from core.budget import Room, Usage
 from core.errors import CallerError
 from core.language.detect import UNDETERMINED, detect_language
 from core.language.scan import estimate_tokens, words_replaced
@@ -15,7 +15,7 @@ from core.operations import FilledQuery, MapRetrieve, Retrieve, SearchHits, sear
 from core.settings import Settings
 from core.trace import Step
 from core.types import Call, Evidence, Part, SubQuestion, ToolSpec
-from graph.context import Context
+from graph.context import Context, beside
 from graph.reading import Search, operation_of, queries_of, register
 from graph.state import State, Update
 from reasoning.planning.compiler import SEARCHES, top_k
@@ -79,6 +79,7 @@ REMEMBERED = "the result of an earlier search"
 REMEDY = "carrel reindex"
 STALE = "some passages were withheld, since the index changed while it was searched; ask again"
 NO_BUDGET = "no call: the budget of tool calls is used up"
+NO_TIME = "no call: the time for searching is used up"
 
 
 def retrieve(state: State, runtime: Runtime[Context]) -> Update:
@@ -92,14 +93,20 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
     evidence: list[Evidence] = []
     steps: list[Step] = []
     warnings: list[str] = []
-    tokens = 0
+    tokens = dropped = made = 0
     deadline = context.deadline(state["started"])
+    most = context.budget.tokens_for(state["usage"], answering=False) // beside(state)
     # A search may let the chat model write a passage; what that costs is charged here.
     with context.thinking(state) as ledger:
         asked, why = _asked(state, operation, context)
         for branch, call in asked:
             began, before = context.clock(), len(ledger.calls)
+            if began > deadline:
+                why = NO_TIME
+                break
+            made += 1
             try:
+                ledger.room = Room(most - tokens - ledger.spent, known)
                 result = context.tools.run(call.tool, call.arguments, context.auth, deadline)
             except CallerError as error:
                 # One refused call must not end the run: the others may still find the answer.
@@ -107,6 +114,7 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
                 result = ToolResult(auth_filter=context.auth.describe())
             new = [item for item in result.evidence if item.chunk_id not in known]
             tokens += sum(estimate_tokens(item.text) for item in new)
+            dropped += result.dropped
             known |= {item.chunk_id for item in new}
             evidence += result.evidence
             found.append(
@@ -123,11 +131,12 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
             Step(node="retrieve", decision="no call", reason=why, question_id=operation.question)
         )
     warnings += ledger.notes
-    spent = context.spent(state["started"], ledger)
+    usage = context.spent(state["started"], ledger)
+    searched_now = Usage(tool_calls=made, tokens=tokens, dropped=dropped, ms=usage.ms)
     return {
         "evidence": evidence,
         "registers": {operation.out: searched(register(state, operation.out), found)},
-        "usage": spent.plus(Usage(tool_calls=len(asked), tokens=tokens, ms=spent.ms)),
+        "usage": usage.plus(searched_now),
         "trail": steps,
         "warnings": list(dict.fromkeys(warnings)),
     }
@@ -144,11 +153,15 @@ def _asked(state: State, operation: Search, context: Context) -> tuple[list[tupl
         branch = queries.index(chosen[0]) if chosen and chosen[0] in queries else 0
         asked, why = [(branch, call) for call in rewritten], NO_REWRITE
     else:
-        asked = [
-            (branch, call)
-            for branch, query in enumerate(queries)
-            for call in calls_of(operation, question, query, specs, context.settings)
-        ]
+        asked = context.seen(
+            "calls",
+            (operation, question, queries),
+            lambda: [
+                (branch, call)
+                for branch, query in enumerate(queries)
+                for call in calls_of(operation, question, query, specs, context.settings)
+            ],
+        )
         why = NO_QUERY
     typed = {meant: word for word, meant in state["query"].corrected.items()}
     takes = {spec.name for spec in specs if "also" in spec.arguments.get("properties", {})}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from langgraph.runtime import Runtime
 
+from core.budget import SEARCH_STEPS
 from core.operations import (
     AnyOperation,
     ComposeQuery,
@@ -158,14 +159,16 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
     context = runtime.context
     began = context.clock()
     usage = state["usage"].plus(context.elapsed(state["started"]))
-    limit = context.budget.exceeded(usage)
+    limit = context.budget.exceeded(usage.model_copy(update={"steps": state["usage"].steps}))
+    room = context.budget.steps_left(usage)  # too little ends a run only where more is wanted
+    goes_on = limit is None and room >= SEARCH_STEPS
     kept: dict[str, Any] = {key: copy(state.get(key)) for key in COURSE if state.get(key)}
     course = ReplanState(registers=state.get("registers") or {}, **kept)
     searches = searches_of(state)
     failed = [one for one in searches if best_grade(state, one.question) < ENOUGH_GRADE]
-    again = [] if limit else [one for one in failed if course.undo_values(one, context.settings)]
+    again = [one for one in failed if goes_on and course.undo_values(one, context.settings)]
     may_rewrite = not limit and context.settings.answering.max_rewrites > 0
-    weak = [
+    wanted = [
         one
         for one in failed
         if may_rewrite
@@ -174,12 +177,16 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
             isinstance(one, MapRetrieve) or one.out == FULL_QUESTION or one.out in course.rewritten
         )
     ]
+    weak = wanted[: max(0, room - 1) // (SEARCH_STEPS - 1)]  # each is proposed, made and graded
     open_still = {one.out for one in (*again, *weak)}
     course.done += [out for out in state["wave"] if out not in open_still]
     fixed = context.given is not None and context.given.fixed
-    for search in [] if limit or fixed else searches:
+    for search in searches if goes_on and not fixed else []:
         _follow(state, search, course, context)
-    verdict = _verdict(state, course, bool(weak), limit)
+    verdict = _verdict(state, course, weak=bool(weak), limit=limit)
+    if room < SEARCH_STEPS and (wanted or verdict.outcome == "next"):
+        limit = StopReason.max_steps
+        verdict = _verdict(state, course, weak=False, limit=limit)
     asks = _asks_back(state, verdict, context)
     if asks is not None:
         why = f"{verdict.why}; {len(asks.options)} related documents to ask about"
@@ -253,7 +260,9 @@ def _asks_back(state: State, verdict: Decision, context: Context) -> Clarificati
     return not_found(state["query"].question, state.get("evidence") or [])
 
 
-def _verdict(state: State, course: ReplanState, weak: bool, limit: StopReason | None) -> Decision:
+def _verdict(
+    state: State, course: ReplanState, *, weak: bool, limit: StopReason | None
+) -> Decision:
     asked = [question.id for question in state["plan"].questions]
     lost = orphans(state)
     found = [name for name in asked if best_grade(state, name) >= ENOUGH_GRADE]

@@ -9,10 +9,10 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
-from core.budget import Usage
+from core.budget import SEARCH_STEPS, Usage
 from core.language.detect import detect_language
 from core.language.scan import words_replaced
-from core.types import Plan, Understanding
+from core.types import Plan, StopReason, Understanding
 from graph.context import ONE_SEARCH, Context
 from graph.reading import STANDS_FOR
 from graph.state import Path, State, Update
@@ -52,12 +52,19 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
             wave = [operation.out for operation in ready(operations, [])]
             update |= {"plan": made, "operations": operations, "wave": wave}
     usage = context.spent(started, ledger)
+    limit = context.budget.exceeded(before.plus(usage))
+    if context.budget.steps_left(before.plus(usage)) < SEARCH_STEPS - (path == "plain"):
+        limit = limit or StopReason.max_steps
+    if limit is not None:  # nothing can be searched
+        update |= {"stop_reason": limit, "clarification": None}
+        notes = [*notes, f"stopped early: {limit.value}"]
     values = _step_values(query, path, len(history), update.get("plan"))
     step = context.step("understand", began, ledger, **values)
     read = [f"“{typed}” is read as “{meant}”" for typed, meant in query.corrected.items()]
     warnings = [*ledger.warnings, *notes, *read]
     if question != waiting:  # the next turn's history needs it among the messages
         update["messages"] = [HumanMessage(question)]
+    update["outcome"] = "next" if limit is None else "never"
     update |= {"question": query.question, "started": started, "query": query, "path": path}
     reduced = {"usage": usage, "trail": [step], "warnings": warnings}
     if goes_on:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
+from core.budget import ANSWER_STEPS, Usage
 from core.types import Answer, Claim, StopReason
 from graph.context import Context
 from graph.reading import ENOUGH_GRADE, asked_plan, describe_question
@@ -41,14 +42,15 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
         reason="; ".join(reason for _, reason in dropped),
         evidence=[(c.evidence_id, 1.0) for claim in kept for c in claim.citations],
     )
-    update: Update = {"usage": context.spent(state["started"], ledger), "trail": [step]}
+    usage = context.spent(state["started"], ledger)
+    update: Update = {"usage": usage, "trail": [step]}
     if not kept:
         rejected = [c.evidence_id for claim, _ in dropped for c in claim.citations]
         update["unsupported"] = [*(state.get("unsupported") or []), *rejected]
         if not dropped:  # nothing answers, and another draft would say so again
             update |= {"drafts": MAX_DRAFTS, "stop_reason": StopReason.no_relevant_evidence}
-        elif state.get("drafts", 0) >= MAX_DRAFTS:  # another draft may still be good
-            update["stop_reason"] = StopReason.unsupported_answer
+        elif state.get("drafts", 0) >= MAX_DRAFTS or not _may_go_on(state, usage, context):
+            update |= {"drafts": MAX_DRAFTS, "stop_reason": StopReason.unsupported_answer}
         update["draft"] = None
         return update
     asked = {claim.question_id for claim in kept}
@@ -66,3 +68,10 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     answer = Answer(text=text, claims=kept, stop_reason=reason, missing=missing, warnings=warnings)
     update |= {"answer": answer, "messages": [AIMessage(content=text)]}
     return update
+
+
+def _may_go_on(state: State, spent: Usage, context: Context) -> bool:
+    """Tell whether the budget allows another draft, which may still be good."""
+    usage = state["usage"].plus(spent)
+    room = usage.steps + ANSWER_STEPS <= context.budget.steps
+    return room and context.budget.exceeded(usage, answering=True) is None

@@ -227,7 +227,8 @@ class Toolbox:
     ) -> ToolResult:
         """Run one call; an unknown tool is an error that lists the known ones.
 
-        With `alone` the toolboxes beside this one are left out.
+        With `alone` the toolboxes beside this one are left out. The result keeps to the room of the
+        current ledger.
         """
         boxes = [box for box in self._boxes if name in box._tools]
         if not boxes:
@@ -244,7 +245,7 @@ class Toolbox:
                 )
                 for box in boxes
             }
-            return joined_results(calls, arguments)
+            return joined_results(calls, arguments).within(current_ledger().room)
         if isinstance(auth, AuthContext):  # else the tool says so
             auth = auth.narrowed(self._where)
         with (
@@ -253,7 +254,7 @@ class Toolbox:
         ):
             if call.result is None:
                 call.result = self._tools[name].run(arguments, auth, deadline)
-            return call.result
+        return call.result if alone else call.result.within(current_ledger().room)
 
     def filter(
         self,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from core.auth import AuthContext
+from core.budget import Room
 from core.errors import CallerError, PolicyError
 from core.metadata import parse_filters
 from core.profile import ToolProfile
@@ -27,12 +28,23 @@ class ToolResult(RetrievalResult):
     """Hold what one call returned, and what was enforced.
 
     `auth_filter` is the caller's filter as the trace records it; `total` is how many rows a record
-    query matched; `remembered` says that no search was made.
+    query matched; `remembered` says that no search was made; `dropped` counts passages that found
+    no room in the run's tokens.
     """
 
     auth_filter: dict[str, Any] = field(default_factory=dict)
     total: int | None = None
     remembered: bool = False
+    dropped: int = 0
+
+    def within(self, room: Room | None) -> ToolResult:
+        """Return the result with the passages for which a run has room."""
+        kept = self.evidence if room is None else room.fitting(self.evidence)
+        dropped = len(self.evidence) - len(kept)
+        if not dropped:
+            return self
+        note = f"passages left out, as the run's tokens are used up: {dropped}"
+        return replace(self, evidence=kept, dropped=dropped, notes=[*self.notes, note])
 
 
 Arguments = TypeVar("Arguments", bound=BaseModel)

@@ -33,7 +33,6 @@ from models.chat.types import (
 from models.chat.wire import IncomingReply, PromptTokens, parameters, prompt_hash, to_messages
 
 LEAST_TOKENS = 16  # fewer hold no reply
-REPLY_CHARACTERS = 4000  # kept in the trace
 COUNTED = ("llama-server", "llama_cpp.server", "in-process")  # whose slots are known
 WAIT_SECONDS = 0.2  # between two attempts to connect; chosen, not measured
 LEAST_SECONDS = 0.001  # stamina warns of 0
@@ -134,10 +133,11 @@ class GuardedChat:
             rule = f"the prompt and {wanted} tokens of reply do not fit the model's context"
             hint = "send less text, or serve the model with a larger context"
             raise ModelOverflow(rule, value=f"{-room} tokens too many", hint=hint)
-        left = ledger.tokens_left() - self._prompt_tokens.of(request)
+        left = ledger.affordable(self._prompt_tokens.of(request))
         if left < min(LEAST_TOKENS, wanted):
-            rule = "the run's tokens do not suffice for another call of the model"
-            raise ModelOverflow(rule, hint="allow more with CARREL_BUDGET__TOKENS")
+            rule = "the run's tokens or its money do not suffice for another call of the model"
+            hint = "allow more with CARREL_BUDGET__TOKENS or CARREL_BUDGET__COST"
+            raise ModelOverflow(rule, hint=hint)
         return min(wanted, left)
 
     def _receive(self, request: ChatRequest, ledger: Ledger, incoming: IncomingReply) -> ChatReply:
@@ -232,7 +232,7 @@ class GuardedChat:
             completion_tokens=int(usage.get("output_tokens") or incoming.tokens),
             first_ms=(incoming.first_at - began) * 1000 if incoming.first_at else 0.0,
             ms=(time.monotonic() - began) * 1000,
-            reply=incoming.raw[:REPLY_CHARACTERS],
+            reply=incoming.raw,
             error=error,
         )
 

@@ -152,7 +152,7 @@ def fits(chat: ChatModel, request: ChatRequest) -> bool:
 
 def _affordable(request: ChatRequest) -> bool:
     read = sum(estimate_tokens(message.content) for message in request.messages)
-    return read + request.max_tokens <= current_ledger().tokens_left()
+    return request.max_tokens <= current_ledger().affordable(read)
 
 
 def fitted(

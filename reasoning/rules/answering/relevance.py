@@ -19,6 +19,7 @@ import numpy as np
 
 from core.errors import OperatorError
 from core.language.sentences import sentence_spans
+from core.time_limit import current_limit
 from core.types import Evidence, SubQuestion, TermWeights
 from languages.language import find_language, read_yaml
 from models.embeddings import Embedder, Reads, SpanPassage, Vectors
@@ -57,8 +58,11 @@ def read_sentences(
     """
     read = [ReaderScore()] * len(found)
     passages = _passages(found, odds)
-    rows = reader.read(question, [_passage(found, one) for one in passages])
-    for places, row in zip(passages, rows, strict=bool(rows)):
+    for places in passages:
+        rows = [] if current_limit().is_up() else reader.read(question, [_passage(found, places)])
+        if not rows:
+            break
+        row = rows[0]
         shift = found[places[0]].start
         for place, (one, start, end) in zip(places, row.tolist(), strict=True):
             value = (shift + int(start), shift + int(end)) if end else None
@@ -255,7 +259,8 @@ class Relevance:
     def wanted(self, question: SubQuestion, evidence: Sequence[Evidence]) -> QueryTerms:
         """Analyse a sub-question under the languages of the evidence."""
         languages = frozenset(item.language for item in evidence)
-        return analyse(question, languages, self._weights, self._embedder)
+        embedder = None if current_limit().is_up() else self._embedder  # words alone are quick
+        return analyse(question, languages, self._weights, embedder)
 
     def ranked(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Sentence]:
         """Return the sentences of evidence, the likeliest answer to a sub-question first."""
