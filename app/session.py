@@ -347,7 +347,7 @@ class Session:
         context = self.context(
             auth, collection, pipeline, cancelled, given, clarify=may, where=where
         )
-        asked = ActiveRun(text, collection, context, on_step, on_stream)
+        asked = ActiveRun(text, collection, context, on_step, on_stream, where=where)
         if kept is not None:
             return self.asking.within(kept, asked)
         return self.asking.alone(asked, history)

@@ -124,6 +124,7 @@ class Commands(LazyGroup):
         "search": "cli.questions.ask:search",
         "trace": "cli.questions.trace:trace",
         "why": "cli.questions.why:why",
+        "replay": "cli.questions.replay:replay",
         "collections": "cli.upkeep.status:collections",
         "documents": "cli.upkeep.status:documents",
         "status": "cli.upkeep.status:status",

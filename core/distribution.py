@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 
 from core.errors import CarrelError, OperatorError
@@ -19,6 +20,7 @@ EXTRAS = {  # the modules that come with each, as the code imports them
 }
 
 
+@cache
 def program_version() -> str:
     """Return the installed version, "unknown" in a checkout that is not installed."""
     from importlib.metadata import (  # 20 ms, at most commands for nothing

@@ -76,7 +76,10 @@ class Step(FrozenModel):
 
 
 class RunRecord(FrozenModel):
-    """Hold a finished run as the catalogue keeps it."""
+    """Hold a finished run as the catalogue keeps it.
+
+    `recording` is what a replay needs (`graph.recording`), {} for none; it is shown to nobody.
+    """
 
     run_id: str
     tenant: str
@@ -88,6 +91,7 @@ class RunRecord(FrozenModel):
     index_version: int
     result: dict[str, Any]
     trail: list[Step]
+    recording: dict[str, Any] = Field(default_factory=dict, exclude=True, repr=False)
 
     @property
     def answer(self) -> Answer:

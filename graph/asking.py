@@ -19,6 +19,7 @@ from core.trace import RunRecord, Step, StreamEvent
 from core.types import Answer, Clarification, StopReason
 from graph.context import Context
 from graph.record import run_result
+from graph.recording import Recorder
 from graph.state import Graph
 from graph.threads import INTERRUPT, Threads
 from models.chat.types import ModelCancelled
@@ -50,7 +51,14 @@ class ActiveRun:
     on_stream: Callable[[StreamEvent], None] | None = None
     trail: list[Step] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
+    where: Sequence[str] = ()  # filters of its documents
+    recorder: Recorder = field(default_factory=Recorder)
     rebuilt: str = ""  # why its conversation goes on from kept turns, not from its state
+
+    @property
+    def recorded(self) -> Context:
+        """Return the context by which what the run reads is recorded."""
+        return self.recorder.context(self.context)
 
     def step(self, step: Step) -> None:
         """Note a step and show it."""
@@ -99,7 +107,7 @@ class Asking:
             messages += [HumanMessage(turn.question), AIMessage(turn.answer)]
         messages.append(HumanMessage(asked.question))
         try:
-            for mode, data in stream(self._graph, {"messages": messages}, asked.context):
+            for mode, data in stream(self._graph, {"messages": messages}, asked.recorded):
                 asked.take(mode, data)
         except (KeyboardInterrupt, ModelCancelled):
             self._cancelled(asked)
@@ -125,7 +133,7 @@ class Asking:
             given = Command(resume=text)
         graph = self._graph.copy(update={"checkpointer": self.threads.saver})
         try:
-            for mode, data in stream(graph, given, asked.context, name):
+            for mode, data in stream(graph, given, asked.recorded, name):
                 asked.take(mode, data)
             state = asked.ended()
             if self.threads.latest(name) == conversation.checkpoint_id:
@@ -227,6 +235,8 @@ class Asking:
         A run that asks back has ended for now; the one its reply goes on with has the same id.
         """
         run_id = run_id or uuid.uuid4().hex[:12]
+        warnings = self._warnings()
+        result = run_result(run_id, state, warnings)
         return RunRecord(
             run_id=run_id,
             tenant=asked.context.auth.tenant,
@@ -236,9 +246,12 @@ class Asking:
             pipeline=asked.context.pipeline,
             created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
             index_version=self._catalogue.index_version(),
-            result=run_result(run_id, state, self._warnings()),
+            result=result,
             # Steps of operations that ran side by side came as they ended; the state orders them.
             trail=state["trail"],
+            recording=asked.recorder.encoded(
+                asked.context, state, result, asked.where, len(warnings)
+            ),
         )
 
     def _saved(self, asked: ActiveRun, run: RunRecord) -> RunRecord:

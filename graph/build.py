@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Literal, cast
 
 from langgraph.graph import END, START, StateGraph
@@ -90,6 +91,22 @@ NODES: tuple[Node, ...] = (
     verify,
     refuse,
 )
+
+
+def _in_own_context(node: Node) -> Node:
+    """Return the node with the context that its run gives to it alone."""
+
+    @wraps(node)
+    def run(state: State, runtime: Runtime[Context]) -> Update:
+        context = runtime.context
+        if context.within is None:
+            return node(state, runtime)
+        own = context.within(context, node.__name__, state)
+        return node(state, runtime.override(context=own))
+
+    return run
+
+
 OPERATING = ("retrieve", "extract", "compose_query", "merge_hits")
 
 
@@ -109,7 +126,7 @@ def build_graph(
     for node in NODES:
         name = node.__name__
         # LangGraph's overloads know such nodes as plain functions, not as items of a tuple.
-        builder.add_node(name, cast(Any, wrap(node) if wrap else node))
+        builder.add_node(name, cast(Any, wrap(node) if wrap else _in_own_context(node)))
     builder.add_edge(START, "understand")
     builder.add_conditional_edges("understand", after_understand, ["retrieve", "plan", "clarify"])
     builder.add_conditional_edges("plan", sent, [*OPERATING])

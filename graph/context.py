@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from core.auth import AuthContext
 from core.budget import Budget, Ledger, Usage, opened_ledger
@@ -27,6 +27,7 @@ from tools.toolbox import Toolbox
 if TYPE_CHECKING:  # a search needs no LangGraph
     from graph.state import State
 
+T = TypeVar("T")
 PipelineName = Literal["auto", "agentic", "classic", "single"]
 ONE_SEARCH: tuple[PipelineName, ...] = ("classic", "single")
 
@@ -39,13 +40,26 @@ def never() -> bool:
 PRICED_TOKENS = 1_000_000
 
 
+class Intercept(Protocol):
+    """Answer in the place of a part; `make()` asks the part itself.
+
+    `name` is a verb of the reasoner ("grade", with its arguments), "run" (tool, arguments),
+    "filter" (text, evidence, threshold, top_k), "specs", "corrections" (text, language),
+    "term_weights" (terms), or "calls", the calls of a search.
+    """
+
+    def __call__(self, name: str, arguments: tuple[Any, ...], make: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Return what the part, or somebody in its place, says."""
+
+
 @dataclass(frozen=True)
 class Context:
     """Carry the caller's rights, the limits and the parts of one run.
 
     With `pipeline` auto a question that is surely plain skips the planner, with agentic none does,
     with classic and single every one. `given` is a checked plan to run in place of a proposed one.
-    A run that `may_clarify` has a checkpointer and someone to reply.
+    A run that `may_clarify` has a checkpointer and someone to reply. `intercept` stands before the
+    parts (`graph.intercept.intercepted`); `within` gives the context of one node of a run.
     """
 
     auth: AuthContext
@@ -58,6 +72,8 @@ class Context:
     pipeline: PipelineName = "auto"
     given: PlanFile | None = None
     may_clarify: bool = False
+    intercept: Intercept | None = None
+    within: Callable[[Context, str, State], Context] | None = None
 
     def __post_init__(self) -> None:
         """Raise CallerError for what no run can be made with."""
@@ -95,6 +111,13 @@ class Context:
         specs = self.tools.specs(self.auth)
         made, notes = proposed_plan(self.reasoner, query, specs, self.settings)
         return made, compiled(made, self.settings), notes
+
+    def seen(self, name: str, arguments: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """Return what is read from outside of the run, as who stands before the parts has it."""
+        if self.intercept is None:
+            return make()
+        found: T = self.intercept(name, arguments, make)
+        return found
 
     @contextmanager
     def thinking(

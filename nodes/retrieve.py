@@ -144,11 +144,15 @@ def _asked(state: State, operation: Search, context: Context) -> tuple[list[tupl
         branch = queries.index(chosen[0]) if chosen and chosen[0] in queries else 0
         asked, why = [(branch, call) for call in rewritten], NO_REWRITE
     else:
-        asked = [
-            (branch, call)
-            for branch, query in enumerate(queries)
-            for call in calls_of(operation, question, query, specs, context.settings)
-        ]
+        asked = context.seen(
+            "calls",
+            (operation, question, queries),
+            lambda: [
+                (branch, call)
+                for branch, query in enumerate(queries)
+                for call in calls_of(operation, question, query, specs, context.settings)
+            ],
+        )
         why = NO_QUERY
     typed = {meant: word for word, meant in state["query"].corrected.items()}
     takes = {spec.name for spec in specs if "also" in spec.arguments.get("properties", {})}

@@ -69,6 +69,8 @@ ACCESS = """SELECT run_id, json_extract(result, '$.access') AS access FROM runs 
     AND (:keys IS NULL OR EXISTS (
         SELECT 1 FROM json_each(:keys) k WHERE instr(r.result, k.value) > 0))"""
 
+HISTORY = "instr(r.result, '\"history\": true') AND json_extract(r.result, '$.recording.history')"
+
 NAMED_JOBS = """SELECT id, user, name FROM jobs WHERE tenant = :t AND collection = :c
     AND name IN (SELECT value FROM json_each(:names))"""
 # Files that still have documents and that their writers gave one of these names.
@@ -102,6 +104,7 @@ def redact_traces(
         connection, collection.id, auth or AuthContext(tenant=collection.tenant)
     )
     touched = _redact_runs(connection, collection, ids, names, elsewhere)
+    _forget_histories(connection, collection)
     counts: Counter[str] = Counter(runs=len(touched))
     escaped = {_json(name)[1:-1] for name in names}  # as JSON writes them
     of_names = Hidden(literals=names | escaped)
@@ -147,12 +150,28 @@ def _redact_runs(
                 continue
             hidden = of_names
         touched[row["run_id"]] = hidden
+        result["recording"] = {"erased": True}
         connection.execute(
             "UPDATE runs SET result = ?, trail = ? WHERE run_id = ?",
             (_json(result), _json(trail), row["run_id"]),
         )
         sign(connection, "runs", "r.run_id = ?", row["run_id"])
     return touched
+
+
+def _forget_histories(connection: sqlite3.Connection, collection: Collection) -> None:
+    """Erase the recordings that have earlier answers, which may repeat any document."""
+    which = f"""r.tenant = ? AND instr(',' || r.collection || ',', ',' || ? || ',')
+        AND {HISTORY}"""
+    given = (collection.tenant, collection.name)
+    found = connection.execute(f"SELECT r.run_id FROM runs r WHERE {which}", given).fetchall()
+    for (run_id,) in found:
+        connection.execute(
+            """UPDATE runs SET result = json_set(result, '$.recording', json('{"erased": true}'))
+               WHERE run_id = ?""",
+            (run_id,),
+        )
+        sign(connection, "runs", "r.run_id = ?", run_id)
 
 
 def _forget_access(connection: sqlite3.Connection, collection: Collection, keys: set[str]) -> None:

@@ -49,6 +49,7 @@ class Runs(CataloguePart):
                 connection, numbers[0] if len(numbers) == 1 else None, reader
             )
             hidden = redacted(result, trail, gone, elsewhere, staying=staying, own=run.question)
+            result["recording"] = {"erased": True} if hidden else run.recording
             result["access"] = access_of(connection, run.tenant, run.collection, result, trail)
             stored = [json.dumps(one, ensure_ascii=False) for one in (result, trail)]
             connection.execute(
@@ -84,10 +85,11 @@ class Runs(CataloguePart):
             )
         row = self._one(_RUN, (rows[0]["rowid"],))
         result, trail = json.loads(row["result"]), json.loads(row["trail"])
+        recording = result.pop("recording", {})
         run = Kept(row["run_id"], row["collection"], result.pop("access"))
         for closed in closed_runs(connection, auth, [run]).values():
             closed.hide(result, trail)
-        return _run(row, result, trail)
+        return _run(row, result, trail).model_copy(update={"recording": recording})
 
     def newest(self, auth: AuthContext, limit: int) -> list[RunRecord]:
         found = self._all(

@@ -1,0 +1,102 @@
+"""`carrel replay`: a stored run carried out again, and what differs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from rich.markup import escape
+
+from cli.arguments import Json
+from cli.options import CallerOptions, opened, opened_catalogue, storable, with_options
+from cli.terminal.answer import shortened
+from cli.terminal.output import print_json, stdout, warn
+from core.trace import RunRecord
+from graph.build import build_graph
+from graph.context import Context, PipelineName
+from graph.recording import Recording
+from graph.replay import Replayed, changed_since, replay_run
+
+if TYPE_CHECKING:
+    from app.session import Session
+
+DIFFERENT = 1
+LINE = 300  # characters of a line that differs; chosen, not measured
+
+
+@with_options
+def replay(
+    run: Annotated[
+        str, typer.Argument(help="Run id, its beginning, or 'last'.", show_default=False)
+    ],
+    options: CallerOptions,
+    live_tools: Annotated[
+        bool, typer.Option("--live-tools", help="Call the tools anew: index and rights of now.")
+    ] = False,
+    live_model: Annotated[
+        bool, typer.Option("--live-model", help="Ask the model anew, or the rules where none is.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Carry a stored run out again from what it recorded; exit code 1 says that something differs.
+
+    Nothing is asked and nothing is kept, unless `--live-tools` or `--live-model` says so. What the
+    record has no reply to is asked anew then, and a note says so.
+    """
+    auth, settings, name = options.auth, options.settings(), storable(run)
+    if live_tools or live_model:
+        with opened(settings, answers=True) as session:
+            kept = session.runs.load(auth, name)
+            found = _with_live_parts(session, kept, options, tools=live_tools, model=live_model)
+    else:
+        with opened_catalogue(settings) as record:
+            kept = record.runs.load(auth, name)
+            found = replay_run(build_graph(), kept, auth)
+            found.notes.extend(changed_since(kept, record.catalogue, auth))
+    if as_json:
+        print_json(_as_json(kept, found))
+    else:
+        _print(kept, found)
+    if not found.identical:
+        raise typer.Exit(DIFFERENT)
+
+
+def _with_live_parts(
+    session: Session, kept: RunRecord, options: CallerOptions, *, tools: bool, model: bool
+) -> Replayed:
+    def live(recording: Recording) -> Context:
+        return session.context(
+            options.auth,
+            kept.collection,
+            cast(PipelineName, kept.pipeline),
+            given=recording.given,
+            clarify=recording.clarify,
+            where=recording.where,
+        )
+
+    return replay_run(build_graph(), kept, options.auth, live, tools=tools, model=model)
+
+
+def _as_json(kept: RunRecord, found: Replayed) -> dict[str, Any]:
+    return {
+        "run_id": kept.run_id,
+        "identical": found.identical,
+        "steps": found.steps,
+        "differences": [one._asdict() for one in found.differences],
+        "notes": found.notes,
+    }
+
+
+def _print(kept: RunRecord, found: Replayed) -> None:
+    out = stdout()
+    count = len(found.differences)
+    outcome = "identical" if found.identical else f"{count} difference{'s' if count > 1 else ''}"
+    out.print(f"[bold]{escape(kept.question)}[/bold]")
+    out.print(f"[dim]run {kept.run_id} · {found.steps} steps[/dim] · {outcome}")
+    for one in found.differences:
+        out.print(f"\nstep {one.step} {one.node} · {escape(one.what)}")
+        for line in one.lines():
+            colour = "red" if line.startswith("-") else "green"
+            out.print(f"  [{colour}]{escape(shortened(line, LINE))}[/{colour}]")
+    for note in found.notes:
+        warn(note)
