@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from core.errors import CallerError
 from core.types import FrozenModel
@@ -47,8 +47,6 @@ class GoldCase(FrozenModel):
     values. `roles` None asks as the caller of the evaluation.
     """
 
-    LISTS: ClassVar = ("tools", "evidence", "answer", "answers", "slots")
-
     id: str = ""
     question: str = Field(min_length=1)
     type: str = ""
@@ -67,37 +65,23 @@ class GoldCase(FrozenModel):
     slots: dict[str, list[str]] = Field(default_factory=dict)
     line: int = 1
 
-    @field_validator("tools", mode="before")
+    @field_validator("tools", "evidence", "answer", "answers", "slots", mode="before")
     @classmethod
-    def _calls(cls, given: Any) -> Any:  # noqa: ANN401 - whatever the file holds
-        if not isinstance(given, list):
-            return given if given is None or not isinstance(given, str) else [{"tool": given}]
-        return [{"tool": one} if isinstance(one, str) else one for one in given]
-
-    @field_validator("evidence", mode="before")
-    @classmethod
-    def _passages(cls, given: Any) -> Any:  # noqa: ANN401 - whatever the file holds
-        def passages(one: Any) -> Any:  # noqa: ANN401
-            return {"document": one} if isinstance(one, str) else one
-
-        return [[passages(one) for one in _listed(group)] for group in _listed(given)]
-
-    @field_validator("answer", mode="before")
-    @classmethod
-    def _texts(cls, given: Any) -> Any:  # noqa: ANN401 - whatever the file holds
-        return [_text(one) for one in _listed(given)]
-
-    @field_validator("answers", mode="before")
-    @classmethod
-    def _all_texts(cls, given: Any) -> Any:  # noqa: ANN401 - whatever the file holds
-        return [[_text(one) for one in _listed(group)] for group in _listed(given)]
-
-    @field_validator("slots", mode="before")
-    @classmethod
-    def _values(cls, given: Any) -> Any:  # noqa: ANN401 - whatever the file holds
-        if not isinstance(given, dict):
-            return given
-        return {name: [_text(one) for one in _listed(value)] for name, value in given.items()}
+    def _written_short(cls, given: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any YAML
+        """Take one for a list of one, a name for its mapping, and a number for its text."""
+        if info.field_name == "tools":
+            return [{"tool": one} if isinstance(one, str) else one for one in _listed(given)]
+        if info.field_name == "evidence":
+            groups = [_listed(group) for group in _listed(given)]
+            return [
+                [{"document": one} if isinstance(one, str) else one for one in group]
+                for group in groups
+            ]
+        if info.field_name == "answer":
+            return _texts(given)
+        if isinstance(given, dict):
+            return {name: _texts(one) for name, one in given.items()}
+        return [_texts(one) for one in _listed(given)]
 
     @model_validator(mode="after")
     def _expects(self) -> GoldCase:
@@ -275,5 +259,5 @@ def _listed(given: Any) -> list[Any]:  # noqa: ANN401 - whatever the file holds
     return given if isinstance(given, list) else [given]
 
 
-def _text(given: Any) -> Any:  # noqa: ANN401 - whatever the file holds
-    return str(given) if isinstance(given, int | float) else given
+def _texts(given: Any) -> list[Any]:  # noqa: ANN401 - whatever the file holds
+    return [str(one) if isinstance(one, int | float) else one for one in _listed(given)]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from app.session import Session
 from core.auth import AuthContext
@@ -15,17 +18,21 @@ from core.errors import CallerError, shorten
 from core.language.detect import detect_language
 from core.settings import Settings
 from core.trace import RunRecord, Step
-from core.types import Evidence
-from evals.answers import contains_answer, folded
+from core.types import Evidence, ToolSpec
+from evals.answers import AnswerOutcome, contains_answer, figures, folded
 from evals.dataset import JudgedQuery
 from evals.gold import GoldCall, GoldCase, GoldFile, GoldPassage
-from evals.summary import DIGITS, group_figures, intervals, latency, percentile, round_interval
-from graph.asking import ActiveRun
+from evals.summary import group_figures, latency
+from graph.asking import ActiveRun, stream
+from graph.build import build_graph
 from graph.context import Context, PipelineName
-from reasoning.planning.files import LineError, read_plan
+from graph.record import run_result
+from reasoning.planning.files import LineError, PlanFile, read_plan
 from reasoning.types import Turn
 from stores.erasure.redaction import listed_by
+from stores.sqlite.catalogue import Collection
 
+LONGEST = 400  # characters of an answer that a row of JSON shows; the run has all
 Planted = Callable[[Context], Context]
 
 
@@ -34,7 +41,7 @@ def same(context: Context) -> Context:
     return context
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one is as good as its identity for what it remembers
 class GoldPlace:
     """Say where the cases of one file are asked: a session, a collection of it, and who asks.
 
@@ -73,21 +80,20 @@ class GoldPlace:
         """Return the context of a case's run, whatever is planted in it."""
         return self.planted(self.session.context(self.caller(case), self.name(case), self.pipeline))
 
-    @cached_property
-    def _documents(self) -> dict[str, list[tuple[Any, str, set[str]]]]:
-        return {}
+    @cache  # noqa: B019 - a place lives as long as its file's cases
+    def _documents(self, name: str) -> list[tuple[Collection, str, set[str]]]:
+        catalogue = self.session.catalogue
+        return [
+            (one, row["document_id"], {row["document_id"], row["source"], row["title"]})
+            for one in catalogue.collections_named(self.operator, name)
+            for row in catalogue.list_documents(self.operator, one)
+        ]
 
     def passages(self, wanted: GoldPassage, case: GoldCase) -> list[Evidence]:
         """Return the passages that a gold passage means, whoever may see them."""
-        catalogue, name = self.session.catalogue, self.name(case)
-        if name not in self._documents:
-            self._documents[name] = [
-                (one, row["document_id"], {row["document_id"], row["source"], row["title"]})
-                for one in catalogue.collections_named(self.operator, name)
-                for row in catalogue.list_documents(self.operator, one)
-            ]
+        catalogue = self.session.catalogue
         found: list[Evidence] = []
-        for collection, document, names in self._documents[name]:
+        for collection, document, names in self._documents(self.name(case)):
             ending = f"/{wanted.document}"
             if wanted.document not in names and not any(one.endswith(ending) for one in names):
                 continue
@@ -102,75 +108,44 @@ class GoldPlace:
         return found
 
 
-@dataclass(frozen=True)
-class Trajectory:
-    """One case and how its run went; `ms` is the wall-clock time of the answer.
+@dataclass(frozen=True, kw_only=True)
+class Trajectory(AnswerOutcome):
+    """One case and how it was answered; `gold` has the passages that its evidence means.
 
-    A question that is not accepted has no run and a rule that it `breaks`: it counts as refused.
-    `gold` has the passages that each piece of gold evidence means.
+    A question that is not accepted has no `run`.
     """
 
     case: GoldCase
     file: str
-    language: str
     gold: list[list[Evidence]]
     run: RunRecord | None = None
-    ms: float | None = None
-    breaks: str = ""
-
-    @property
-    def query(self) -> JudgedQuery:
-        """Return the case as groups are made of it."""
-        return JudgedQuery(self.case.id, self.case.question, type=self.case.type)
-
-    @cached_property
-    def result(self) -> dict[str, Any]:
-        """Return what the run came to."""
-        return self.run.result if self.run else {}
-
-    @property
-    def refused(self) -> bool:
-        """Tell whether there was no answer."""
-        return bool(self.result.get("refused", True))
 
     @property
     def calls(self) -> list[Step]:
         """Return the steps that called a tool."""
-        return [step for step in (self.run.trail if self.run else []) if step.tool]
-
-    @property
-    def texts(self) -> list[str]:
-        """Return the sentences of the answer and those they cite."""
-        claims = self.result.get("claims", [])
-        quotes = [one["quote"] for claim in claims for one in claim["citations"]]
-        return [*(claim["text"] for claim in claims), *quotes]
+        return [step for step in self.trail if step.tool]
 
     @cached_property
     def found(self) -> frozenset[str]:
         """Return the ids of the passages that were found, also within a count of records."""
-        return self._named(self.result.get("evidence", []))
+        return _ids(self.result.get("evidence", []))
 
     @cached_property
-    def cited(self) -> list[frozenset[str]]:
+    def citations(self) -> list[frozenset[str]]:
         """Return the passages of each citation: one, or those that a count of records lists."""
         items = {one["evidence_id"]: one for one in self.result.get("evidence", [])}
-        names = dict.fromkeys(
-            one["evidence_id"]
-            for claim in self.result.get("claims", [])
-            for one in claim["citations"]
-        )
-        return [self._named([items[name]]) for name in names if name in items]
-
-    @staticmethod
-    def _named(items: Sequence[dict[str, Any]]) -> frozenset[str]:
-        return frozenset(name for one in items for name in (one["chunk_id"], *listed_by(one)))
+        claims = self.result.get("claims", [])
+        names = dict.fromkeys(one["evidence_id"] for claim in claims for one in claim["citations"])
+        return [_ids([items[name]]) for name in names if name in items]
 
     def share_of_gold(self, known: frozenset[str]) -> float | None:
         """Return the share of the gold evidence that is among passages, None without any."""
-        if not self.case.evidence:
-            return None
         there = [any(one.chunk_id in known for one in group) for group in self.gold]
-        return sum(there) / len(there)
+        return sum(there) / len(there) if there else None
+
+
+def _ids(items: Sequence[dict[str, Any]]) -> frozenset[str]:
+    return frozenset(name for one in items for name in (one["chunk_id"], *listed_by(one)))
 
 
 Measure = Callable[[Trajectory], float | None]
@@ -252,14 +227,14 @@ def answer_accuracy(one: Trajectory) -> float | None:
 def citation_precision(one: Trajectory) -> float | None:
     """Return the share of the cited passages that are gold evidence; a refusal cites nothing."""
     gold = {item.chunk_id for group in one.gold for item in group}
-    if not one.case.evidence or not one.cited:
+    if not one.case.evidence or not one.citations:
         return None
-    return sum(bool(names & gold) for names in one.cited) / len(one.cited)
+    return sum(bool(names & gold) for names in one.citations) / len(one.citations)
 
 
 def citation_recall(one: Trajectory) -> float | None:
     """Return the share of the gold evidence that is cited."""
-    return one.share_of_gold(frozenset[str]().union(*one.cited))
+    return one.share_of_gold(frozenset[str]().union(*one.citations))
 
 
 def refusal_precision(one: Trajectory) -> float | None:
@@ -274,12 +249,12 @@ def refusal_recall(one: Trajectory) -> float | None:
 
 def calls(one: Trajectory) -> float | None:
     """Return the number of tool calls."""
-    return float(one.result.get("usage", {}).get("tool_calls", 0))
+    return one.spent("tool_calls")
 
 
 def cost(one: Trajectory) -> float | None:
     """Return what the chat model cost."""
-    return float(one.result.get("usage", {}).get("cost", 0.0))
+    return one.spent("cost")
 
 
 MEASURES: dict[str, Measure] = {
@@ -310,7 +285,7 @@ def succeeded(one: Trajectory) -> bool:
 
 def check_place(place: GoldPlace) -> None:
     """Raise CallerError for a collection, tool or plan of a case that there is not."""
-    known: dict[str, list[Any]] = {}
+    known: dict[str, list[ToolSpec]] = {}
     for case in place.gold.cases:
         name = place.name(case)
         try:
@@ -337,26 +312,44 @@ def check_place(place: GoldPlace) -> None:
                 raise CallerError(f"{place.gold.place(case)}: plan: {rule}") from None
 
 
-def gold_plan(case: GoldCase, settings: Settings, specs: Sequence[Any]) -> Any:  # noqa: ANN401
+def gold_plan(case: GoldCase, settings: Settings, specs: Sequence[ToolSpec]) -> PlanFile:
     """Return the checked plan of a case; raises LineError."""
     return read_plan(json.dumps({"questions": case.plan}), settings, lambda: specs)
 
 
 def ask_case(place: GoldPlace, case: GoldCase) -> Trajectory:
     """Ask one case and time the whole answer; the run is kept as any other."""
-    gold = [
-        [item for one in group for item in place.passages(one, case)] for group in case.evidence
-    ]
-    language = case.language or detect_language(case.asked)
-    named = Trajectory(case, place.gold.path.name, language, gold)
+    one = Trajectory(
+        JudgedQuery(case.id, case.question, type=case.type),
+        case.language or detect_language(case.asked),
+        case=case,
+        file=place.gold.path.name,
+        gold=[
+            [item for one in group for item in place.passages(one, case)] for group in case.evidence
+        ],
+    )
     started = time.perf_counter()
     try:
         asked = ActiveRun(case.question, place.name(case), place.context(case))
-        turns = [Turn(one.question, one.answer) for one in case.history]
+        turns = [Turn(turn.question, turn.answer) for turn in case.history]
         run = place.session.asking.alone(asked, turns)
     except CallerError as error:
-        return replace(named, breaks=error.rule)
-    return replace(named, run=run, ms=(time.perf_counter() - started) * 1000)
+        return replace(one, breaks=error.rule)
+    ms = (time.perf_counter() - started) * 1000
+    return replace(one, run=run, result=run.result, trail=run.trail, ms=ms)
+
+
+def run_again(place: GoldPlace, one: Trajectory, context: Context) -> Trajectory:
+    """Run a case in another context; the run is not kept."""
+    asked = ActiveRun(one.case.question, place.name(one.case), context)
+    messages: list[AnyMessage] = []
+    for turn in one.case.history:
+        messages += [HumanMessage(turn.question), AIMessage(turn.answer)]
+    messages.append(HumanMessage(one.case.question))
+    for mode, data in stream(build_graph(), {"messages": messages}, context):
+        asked.take(mode, data)
+    state = asked.ended()
+    return replace(one, result=run_result("", state, ()), trail=state["trail"])
 
 
 @dataclass
@@ -369,47 +362,23 @@ class TrajectoryRuns:
     warnings: list[str] = field(default_factory=list)
 
 
-def trajectory_figures(asked: Sequence[Trajectory], settings: Settings) -> dict[str, Any]:
-    """Return n and for each measure its mean, its interval and how many cases have it."""
-    columns = {
-        name: [value for one in asked if (value := found(one)) is not None]
-        for name, found in MEASURES.items()
-    }
-    times = [one.ms for one in asked if one.ms is not None]
-    means = {
-        name: round(sum(column) / len(column), DIGITS) if column else None
-        for name, column in columns.items()
-    }
-    return {
-        "n": len(asked),
-        "passed": sum(map(succeeded, asked)),
-        "metrics": {**means, "p95_ms": round(percentile(times, 0.95), 3) if times else None},
-        "ci": {
-            name: round_interval(intervals([column], settings)[0]) if column else None
-            for name, column in columns.items()
-        },
-        "counts": {name: len(column) for name, column in columns.items()},
-    }
+def _figures(asked: Sequence[Trajectory], settings: Settings) -> dict[str, Any]:
+    found = figures(asked, settings, MEASURES)
+    found["metrics"]["p95_ms"] = latency(asked)["p95"]
+    return {"passed": sum(map(succeeded, asked)), **found}
 
 
 def trajectories_json(runs: TrajectoryRuns, settings: Settings) -> dict[str, Any]:
     """Return the figures as `carrel eval trajectories --json` prints them."""
     return {
-        **trajectory_figures(runs.asked, settings),
+        **_figures(runs.asked, settings),
         "latency_ms": latency(runs.asked),
-        "causes": _counted([one.cause for one in runs.causes.values()]),
-        **group_figures(
-            runs.asked,
-            lambda keep: trajectory_figures([one for one in runs.asked if keep(one)], settings),
-        ),
+        "causes": dict(Counter(one.cause for one in runs.causes.values()).most_common()),
+        **group_figures(runs.asked, lambda keep: _figures([*filter(keep, runs.asked)], settings)),
         "cases": [case_row(one, runs.causes.get(place)) for place, one in enumerate(runs.asked)],
         "skipped": runs.skipped,
         "warnings": runs.warnings,
     }
-
-
-def _counted(names: Sequence[str]) -> dict[str, int]:
-    return {name: names.count(name) for name in sorted(set(names), key=lambda n: -names.count(n))}
 
 
 def case_row(one: Trajectory, cause: Any) -> dict[str, Any]:  # noqa: ANN401 - an Attribution
@@ -424,12 +393,10 @@ def case_row(one: Trajectory, cause: Any) -> dict[str, Any]:  # noqa: ANN401 - a
         "passed": succeeded(one),
         "refused": one.refused,
         "must_refuse": one.case.must_refuse,
-        "stop_reason": one.result.get("stop_reason", "not_accepted"),
-        "answer": shorten(str(one.result.get("answer", one.breaks)), 400),
+        "stop_reason": one.stop_reason,
+        "answer": shorten(str(one.result.get("answer", one.breaks)), LONGEST),
         "tools": [step.tool for step in one.calls],
         "ms": None if one.ms is None else round(one.ms, 1),
-        **{name: found(one) for name, found in MEASURES.items() if not name.startswith("refusal")},
-        "cause": cause.cause if cause else None,
-        "step": cause.step if cause else None,
-        "shown_by": cause.shown_by if cause else None,
+        **{name: found(one) for name, found in MEASURES.items() if "refusal" not in name},
+        **{name: getattr(cause, name, None) for name in ("cause", "step", "shown_by")},
     }
