@@ -9,7 +9,7 @@ before it did not decide in that run. A retrieval that fails is one of four caus
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,7 +32,6 @@ from core.types import (
     Understanding,
 )
 from evals.answers import contains_answer
-from evals.gold import GoldCall
 from evals.trajectories import (
     GoldPlace,
     Trajectory,
@@ -103,17 +102,24 @@ class GoldRuns:
     def __init__(self, place: GoldPlace, failed: Trajectory) -> None:
         """Find the right decisions: the gold case's, else the rules' for the whole question."""
         self._place, self._failed, self._case = place, failed, failed.case
-        context = place.session.context(place.operator, place.name(self._case))
-        self._specs, self._clean = context.tools.specs(place.operator), context.tools
+        self._reader = place.readers(place.name(self._case))[0]
+        context = place.session.context(self._reader, place.name(self._case))
+        self._specs, self._clean = context.tools.specs(self._reader), context.tools
         self._settings = context.settings
         embedder = place.session.remembering(place.auth.tenant)
         parts = (context.tools.term_weights(), embedder, context.tools.sentence_vectors)
         self._reference = RulesReasoner(context.settings, *parts)
-        self._passages = list(self._find_passages())
+        self._passages = self._find_passages()
         self._names = {item.chunk_id for item in self._passages}
 
     def find_cause(self) -> tuple[str, str]:
-        """Return the first stage, from the end, that fails on right input, and what was seen."""
+        """Return the first stage, from the end, that fails on right input, and what was seen.
+
+        What the collection does not have cannot be given.
+        """
+        groups = self._failed.gold or ([self._passages] if self._case.needed else [])
+        if not all(groups):
+            return "not_in_the_documents", SEEN["not_in_the_documents"]
         for place in range(len(NAMES) - 1, 0, -1):
             stage, given = NAMES[place], frozenset(NAMES[:place])
             if stage == "extraction" and not self._case.slots:
@@ -121,7 +127,7 @@ class GoldRuns:
             if any(self._works(given, plan) for plan in self._plans):
                 continue
             if stage == "retrieval":
-                cause = self._retrieval_cause(given)
+                cause = self._retrieval_cause(given, groups)
                 return cause, SEEN[cause]
             before, shown = (one.replace("_", " ") for one in (NAMES[place - 1], stage))
             return stage, f"with right decisions up to {before} the run's own {shown} fails"
@@ -137,34 +143,28 @@ class GoldRuns:
         single, whole = (self._reference.plan(one, self._specs) for one in (one_part(known), known))
         return [single, whole] if len(whole.questions) > 1 else [single]
 
-    def _find_passages(self) -> Iterator[Evidence]:
-        """Yield the gold passages; what the collection lacks is made of its quote."""
-        for number, (group, found) in enumerate(
-            zip(self._case.evidence, self._failed.gold, strict=True)
-        ):
-            yield from found
-            for one in group if not found else []:
-                if one.quote:
-                    name = f"gold-{number}"
-                    yield Evidence(
-                        evidence_id=name, chunk_id=name, document_key=name, text=one.quote,
-                        document_id=one.document, source=one.document, title=one.document,
-                        language=self._failed.language,
-                    )  # fmt: skip
+    def _find_passages(self) -> list[Evidence]:
+        """Return the gold passages; of a case that names none, those that have a needed text.
+
+        They are looked for by the right calls, and by a deep search.
+        """
         if self._case.evidence or not self._case.needed:
-            return
-        # Without gold evidence: what has a needed text, of the expected calls and a deep search.
+            return [item for group in self._failed.gold for item in group]
         asked = {"query": self._case.asked, "limit": DEEP}
-        calls = [one for one in self._case.tools or [] if one.arguments]
-        for call in [*calls, GoldCall(tool="search", arguments=asked)]:
-            found = [
-                item
-                for item in self._call(self._clean, call.tool, call.arguments, self._place.operator)
-                if any(contains_answer(group, [item.text]) for group in self._case.needed)
-            ]
-            if found:
-                yield from found[:1] if len(self._case.needed) == 1 else found
-                return
+        for plan in self._plans:
+            right = self._planned(
+                plan, self._reference.plan, self._understanding(plan), frozenset(NAMES[:3])
+            )
+            calls = [call for question in right.questions for call in question.calls]
+            for call in [*calls, Call(tool="search", arguments=asked)]:
+                found = [
+                    item
+                    for item in self._call(self._clean, call.tool, call.arguments, self._reader)
+                    if any(contains_answer(group, [item.text]) for group in self._case.needed)
+                ]
+                if found:
+                    return found[:1] if len(self._case.needed) == 1 else found
+        return []
 
     def _call(
         self, tools: Toolbox, name: str, arguments: dict[str, Any], auth: AuthContext
@@ -311,11 +311,8 @@ class GoldRuns:
                     return start, end
         return 0, len(item.text)
 
-    def _retrieval_cause(self, given: frozenset[str]) -> str:
+    def _retrieval_cause(self, given: frozenset[str], groups: Sequence[list[Evidence]]) -> str:
         """Say why right calls did not bring the evidence."""
-        groups = self._failed.gold or [self._passages]
-        if not all(groups):
-            return "not_in_the_documents"
         place, caller = self._place, self._place.caller(self._case)
         catalogue = place.session.catalogue
         collections = catalogue.collections_named(place.operator, place.name(self._case))

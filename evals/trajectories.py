@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from app.session import Session
-from core.auth import AuthContext
+from core.auth import USER, AuthContext
 from core.errors import CallerError, shorten
 from core.language.detect import detect_language
 from core.settings import Settings
@@ -73,38 +73,61 @@ class GoldPlace:
 
     @property
     def operator(self) -> AuthContext:
-        """Return somebody who sees every document of the tenant."""
+        """Return who is told of all collections of the tenant."""
         return AuthContext(tenant=self.auth.tenant, user="evals", operator=True)
+
+    @cache  # noqa: B019 - a place lives as long as its file's cases
+    def readers(self, name: str) -> list[AuthContext]:
+        """Return callers who together may read all documents of a collection, whose rights differ.
+
+        The first has every role that any document names.
+        """
+        intake, principals = self.session.intake, set[str]()
+        for one in self.session.catalogue.collections_named(self.operator, name):
+            for file in {file for file, _ in intake.document_hashes(one).values()}:
+                for row in intake.stored_documents(one.id, file):
+                    principals |= row.acl
+        roles = frozenset(one for one in principals if not one.startswith(USER))
+        users = sorted(one.removeprefix(USER) for one in principals - roles)
+        named = [self.operator.user, *users]
+        return [self.operator.model_copy(update={"user": u, "roles": roles}) for u in named]
 
     def context(self, case: GoldCase) -> Context:
         """Return the context of a case's run, whatever is planted in it."""
         return self.planted(self.session.context(self.caller(case), self.name(case), self.pipeline))
 
-    @cache  # noqa: B019 - a place lives as long as its file's cases
-    def _documents(self, name: str) -> list[tuple[Collection, str, set[str]]]:
+    @cache  # noqa: B019 - as above
+    def _documents(
+        self, name: str, reader: AuthContext
+    ) -> list[tuple[Collection, str, tuple[str, ...]]]:
         catalogue = self.session.catalogue
         return [
-            (one, row["document_id"], {row["document_id"], row["source"], row["title"]})
+            (one, row["document_id"], (row["document_id"], row["source"], row["title"]))
             for one in catalogue.collections_named(self.operator, name)
-            for row in catalogue.list_documents(self.operator, one)
+            for row in catalogue.list_documents(reader, one)
         ]
 
     def passages(self, wanted: GoldPassage, case: GoldCase) -> list[Evidence]:
         """Return the passages that a gold passage means, whoever may see them."""
-        catalogue = self.session.catalogue
+        name, caller = self.name(case), self.caller(case)
+        # All rights are looked up only for what this caller does not see.
+        return self._visible(wanted, name, caller) or [
+            item for reader in self.readers(name) for item in self._visible(wanted, name, reader)
+        ]
+
+    def _visible(self, wanted: GoldPassage, name: str, reader: AuthContext) -> list[Evidence]:
+        catalogue, ending = self.session.catalogue, f"/{wanted.document}"
         found: list[Evidence] = []
-        for collection, document, names in self._documents(self.name(case)):
-            ending = f"/{wanted.document}"
-            if wanted.document not in names and not any(one.endswith(ending) for one in names):
-                continue
-            rows = catalogue.list_passages(self.operator, collection, document, 0, 1 << 30)
-            keys = [
-                row["chunk_id"]
-                for row in rows
-                if not folded(wanted.quote) or contains_answer([wanted.quote], [row["text"]])
-            ]
-            known = catalogue.evidence(self.operator, collection.id, keys)
-            found += [known[key] for key in keys if key in known]
+        for collection, document, names in self._documents(name, reader):
+            if wanted.document in names or any(one.endswith(ending) for one in names):
+                rows = catalogue.list_passages(reader, collection, document, 0, 1 << 30)
+                keys = [
+                    row["chunk_id"]
+                    for row in rows
+                    if not folded(wanted.quote) or contains_answer([wanted.quote], [row["text"]])
+                ]
+                known = catalogue.evidence(reader, collection.id, keys)
+                found += [known[key] for key in keys if key in known]
         return found
 
 
