@@ -8,7 +8,6 @@ failures of each planted cause were laid at which; `--quick` takes two cases of 
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -29,12 +28,13 @@ from core.types import Call, Claim, Draft, Evidence, Finding, Grade, Plan, SubQu
 from evals.answers import contains_answer
 from evals.attribution import CAUSES, attribute
 from evals.gold import GoldCase, GoldFile, read_gold
-from evals.trajectories import GoldPlace, Planted, ask_case, same, succeeded
+from evals.trajectories import GoldPlace, Planted, ask_case, succeeded
 from graph.context import Context
 from graph.intercept import intercepted
 from ingest.pipeline import Pipeline
 
 TENANT, COLLECTION, STAFF = "planted", "bridges", "staff"
+GUEST = "guest was "
 EVERY = 12  # cases of each kind
 BRIDGES = (
     ("Alder Bridge", "Mira Holt", "Tarnwick", 1871, 212, "iron"),
@@ -83,12 +83,13 @@ PROFILE = {
 
 def write_world(folder: Path, without: str = "") -> Path:
     """Write the documents and the profile; leave out the sources that begin with `without`."""
-    for name, person, town, year, length, material in BRIDGES:
+    for place, (name, person, town, year, length, material) in enumerate(BRIDGES):
+        guest = BRIDGES[place - 5][1]
         slug = name.split()[0].lower()
         texts = {
             f"bridges/{slug}.md": f"# {name}\n\nThe {name} was opened in {year}. The {name} is"
             f" {length} metres long. The {name} is made of {material}."
-            f" The {name} was designed by {person}.\n",
+            f" The {name} was designed by {person}. Its first guest was {guest}.\n",
             f"people/{person.replace(' ', '_').lower()}.md": f"# {person}\n\n{person} was born in"
             f" {town}. {person} studied engineering and painted in watercolour.\n",
             f"repairs/{slug}.md": f"# Repairs of the {name}\n\nA lane of the {name} was closed for"
@@ -221,51 +222,22 @@ def other(text: str) -> str:
     return text
 
 
-def misread(make: Callable[..., Any], base: Any, question: str, history: Any) -> Any:
-    """Understand another question."""
-    return base.understand(other(question), history)
+def changed(plan: Plan, change: Callable[[SubQuestion], dict[str, Any]]) -> Plan:
+    """Return a plan whose questions are others."""
+    questions = [one.model_copy(update=change(one)) for one in plan.questions]
+    return plan.model_copy(update={"questions": questions})
 
 
-def misplan(make: Callable[..., Plan], *_: Any) -> Plan:
-    """Plan for another bridge."""
-    made = make()
-    return made.model_copy(
-        update={
-            "questions": [
-                one.model_copy(
-                    update={
-                        "text": other(one.text),
-                        "query": other(one.query),
-                        "calls": [
-                            Call.model_validate_json(other(call.model_dump_json()))
-                            for call in one.calls
-                        ],
-                    }
-                )
-                for one in made.questions
-            ]
-        }
-    )
+def misplanned(question: SubQuestion) -> dict[str, Any]:
+    """Return a question about another bridge."""
+    calls = [Call.model_validate_json(other(one.model_dump_json())) for one in question.calls]
+    return {"text": other(question.text), "query": other(question.query), "calls": calls}
 
 
-def wrong_tool(make: Callable[..., Plan], *_: Any) -> Plan:
-    """Plan to search the repairs."""
-    made = make()
-    return made.model_copy(
-        update={
-            "questions": [
-                one.model_copy(
-                    update={
-                        "calls": [
-                            Call(tool="search_repairs", arguments=call.arguments)
-                            for call in one.calls[:1]
-                        ]
-                    }
-                )
-                for one in made.questions
-            ]
-        }
-    )
+def mistooled(question: SubQuestion) -> dict[str, Any]:
+    """Return a question that is searched for among the repairs."""
+    asked = {"query": question.query, "language": question.language}
+    return {"calls": [Call(tool="search_repairs", arguments=asked)]}
 
 
 def lose(case: GoldCase, found: Any) -> Any:
@@ -282,18 +254,13 @@ def worst_first(run: Callable[[dict[str, Any]], Any], arguments: dict[str, Any])
     return replace(found, evidence=found.evidence[::-1][:most])
 
 
-def misgrade(make: Callable[..., list[Grade]], *_: Any) -> list[Grade]:
-    """Grade what answers as related."""
-    return [one.model_copy(update={"grade": min(1, one.grade)}) for one in make()]
-
-
-def misextract(make: Callable[..., Any], question: SubQuestion, evidence: list[Evidence]) -> Any:
-    """Extract the first word of each passage."""
-    words = [(item, item.text.split()[0]) for item in evidence]
+def misextracted(evidence: list[Evidence]) -> list[Finding]:
+    """Return the first guests of bridges."""
     return [
-        Finding(value=word, evidence_id=item.evidence_id, start=at, end=at + len(word))
-        for item, word in words
-        if (at := item.text.find(word)) >= 0
+        Finding(value=guest, evidence_id=item.evidence_id, start=at, end=at + len(guest))
+        for item in evidence
+        for _, guest, *_ in BRIDGES
+        if (at := item.text.find(GUEST + guest) + len(GUEST)) >= len(GUEST)
     ]
 
 
@@ -309,112 +276,121 @@ def misanswer(case: GoldCase, draft: Draft, evidence: list[Evidence]) -> Draft:
     return Draft(claims=claims)
 
 
+ALL = (fact, two_parts, chain)
+
+
 @dataclass(frozen=True)
 class Fault:
-    """A planted fault: of which kinds of cases, and how it changes a run or the world."""
+    """A planted fault: of which kinds of cases, and how it changes a run or the world.
+
+    `change` gets what makes the right decision, the case, the context and the verb's arguments.
+    """
 
     cause: str
-    kinds: tuple[Callable[[int], dict[str, Any]], ...]
+    kinds: tuple[Callable[[int], dict[str, Any]], ...] = ALL
     verb: str = ""
-    change: Callable[..., Any] | None = None
+    change: Callable[..., Any] = lambda make, *_: make()
     without: str = ""
     acl: str = ""
 
     def planted(self, case: GoldCase) -> Planted:
         """Return what changes the context of a case's runs."""
-        if self.change is None or not self.verb:
-            return same
 
         def change(context: Context) -> Context:
-            def intercept(name: str, given: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-                assert self.change is not None
-                if name != self.verb:
-                    return make()
-                return self.change(make, case, context, *given)
+            def intercept(name: str, given: tuple[Any, ...], make: Callable[[], Any]) -> Any:  # noqa: ANN401
+                return self.change(make, case, context, *given) if name == self.verb else make()
 
             return intercepted(context, intercept)
 
         return change
 
 
-def _answered(make: Any, case: GoldCase, _: Context, query: Any, plan: Any, evidence: Any) -> Draft:
-    return misanswer(case, make(), evidence)
-
-
 FAULTS = (
     Fault(
         "understanding",
-        (fact, two_parts, chain),
+        ALL,
         "understand",
-        lambda make, case, context, question, history: misread(
-            make, context.reasoner, question, history
-        ),
+        lambda make, case, context, text, turns: context.reasoner.understand(other(text), turns),
     ),
-    Fault("planning", (fact, two_parts, chain), "plan", lambda make, *_: misplan(make)),
-    Fault("tool_choice", (fact, two_parts, chain), "plan", lambda make, *_: wrong_tool(make)),
-    Fault("retrieval", (fact, two_parts, chain), "run", lambda make, case, *_: lose(case, make())),
+    Fault("planning", ALL, "plan", lambda make, *_: changed(make(), misplanned)),
+    Fault("tool_choice", ALL, "plan", lambda make, *_: changed(make(), mistooled)),
+    Fault("retrieval", ALL, "run", lambda make, case, *_: lose(case, make())),
     Fault(
         "ranking",
-        (fact, two_parts, chain),
+        ALL,
         "run",
         lambda make, case, context, name, arguments: worst_first(
             lambda given: context.tools.run(name, given, context.auth, float("inf")), arguments
         ),
     ),
-    Fault("grading", (fact, two_parts, chain), "grade", lambda make, *_: misgrade(make)),
+    Fault(
+        "grading",
+        ALL,
+        "grade",
+        lambda make, *_: [
+            Grade(evidence_id=one.evidence_id, grade=min(1, one.grade), reason="planted")
+            for one in make()
+        ],
+    ),
     Fault(
         "extraction",
         (chain,),
         "extract",
-        lambda make, case, context, *given: misextract(make, *given),
+        lambda make, case, context, question, evidence: misextracted(evidence),
     ),
-    Fault("answering", (fact, two_parts, chain), "answer", _answered),
-    Fault("verification", (fact, two_parts, chain)),
-    Fault("policy", (fact, two_parts, chain), acl=STAFF),
+    Fault(
+        "answering",
+        ALL,
+        "answer",
+        lambda make, case, context, query, plan, evidence: misanswer(case, make(), evidence),
+    ),
+    Fault("verification"),
+    Fault("policy", acl=STAFF),
     Fault("not_in_the_documents", (fact, two_parts), without="bridges/"),
     Fault("not_in_the_documents", (chain,), without="people/"),
 )
 
 
 def laid_at(fault: Fault, count: int, settings: Settings) -> Counter[str]:
-    """Return at which causes the failures of a planted fault are laid; "passed" for none."""
-    laid: Counter[str] = Counter()
-    broken = mock.patch("nodes.verify.unsupported_reason", return_value="it is not in the quote")
+    """Return at which causes the failures of a fault are laid in a world of its own."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with (
-            world(folder, settings, without=fault.without, acl=fault.acl) as session,
-            broken if fault.cause == "verification" else nullcontext(),
-        ):
-            auth = AuthContext(tenant=TENANT, user="reader", roles=frozenset())
-            for make in fault.kinds:
-                gold = gold_file(folder, make, count)
-                for case in gold.cases:
-                    place = GoldPlace(session, gold, COLLECTION, auth, planted=fault.planted(case))
-                    one = ask_case(place, case)
-                    laid["passed" if succeeded(one) else attribute(place, one).cause] += 1
+        with world(folder, settings, without=fault.without, acl=fault.acl) as session:
+            return laid_in(session, folder, fault, count)
+
+
+def laid_in(session: Session, folder: Path, fault: Fault, count: int) -> Counter[str]:
+    """Return at which causes the failures of a fault are laid; "passed" counts what did not fail.
+
+    It is planted in the first `count` cases of each of its kinds.
+    """
+    laid: Counter[str] = Counter()
+    broken = mock.patch("nodes.verify.unsupported_reason", return_value="it is not in the quote")
+    auth = AuthContext(tenant=TENANT, user="reader")
+    with broken if fault.cause == "verification" else nullcontext():
+        for make in fault.kinds:
+            gold = gold_file(folder, make, count)
+            for case in gold.cases:
+                place = GoldPlace(session, gold, COLLECTION, auth, planted=fault.planted(case))
+                one = ask_case(place, case)
+                laid["passed" if succeeded(one) else attribute(place, one).cause] += 1
     return laid
 
 
 def main() -> None:
-    """Print the confusion matrix."""
+    """Print how many failures of each planted cause were laid at which."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
+    quick = parser.parse_args().quick
     settings = load_settings({"reasoner": "rules"})[0]
     matrix: dict[str, Counter[str]] = {cause: Counter() for cause in CAUSES}
     for fault in FAULTS:
-        matrix[fault.cause] += laid_at(fault, 2 if given.quick else EVERY, settings)
-    if given.json:
-        print(json.dumps(matrix))
-    for cause, laid in () if given.json else matrix.items():
-        failed = sum(laid.values()) - laid["passed"]
-        print(f"{cause}: {laid[cause]} of {failed} ({dict(laid)})")
+        matrix[fault.cause] += laid_at(fault, 2 if quick else EVERY, settings)
+    for cause, laid in matrix.items():
+        print(f"{cause}: {dict(laid)}")
     right = sum(laid[cause] for cause, laid in matrix.items())
-    failed = sum(sum(laid.values()) - laid["passed"] for laid in matrix.values())
-    if not given.json:
-        print(f"right: {right} of {failed} ({right / failed:.1%})")
+    failed = sum(laid.total() - laid["passed"] for laid in matrix.values())
+    print(f"right: {right} of {failed}")
 
 
 if __name__ == "__main__":

@@ -176,7 +176,8 @@ class GoldRuns:
 
     def _works(self, given: frozenset[str], plan: Plan) -> bool:
         again = self._again(given, plan)
-        if "answering" in given:  # the gold draft may say it in words that answer no such case
+        if "answering" in given and (self._passages or self._case.must_refuse):
+            # The gold draft may say it in words that answer no such case.
             return again.refused == self._case.must_refuse
         return succeeded(again)
 
@@ -224,31 +225,33 @@ class GoldRuns:
     ) -> Plan:
         """Return the right plan with the calls that the run's planner chooses, or right ones."""
         questions = []
+        planner = self._reference.plan if "tool_choice" in given else own
         for question in plan.questions:
             asked = {"question": question.text, "required_fields": [question.wants]}
-            made = own(one_part(understood.model_copy(update=asked)), self._specs)
-            calls = made.questions[0].calls if made.questions else []
+            made = planner(one_part(understood.model_copy(update=asked)), self._specs)
             calls = [
                 Call(tool=call.tool, arguments={**call.arguments, **_query(call, question)})
-                for call in calls
+                for call in (made.questions[0].calls if made.questions else [])
             ]
             if "tool_choice" in given:
                 calls = self._calls(question, calls)
             questions.append(question.model_copy(update={"calls": calls}))
         return plan.model_copy(update={"questions": questions})
 
-    def _calls(self, question: SubQuestion, own: Sequence[Call]) -> list[Call]:
-        """Return the expected calls; where none are known, the own ones and the general search."""
-        by_tool = {call.tool: call for call in own}
+    def _calls(self, question: SubQuestion, proposed: Sequence[Call]) -> list[Call]:
+        """Return the expected calls, with what the rules would ask of these tools.
+
+        Where none are expected, those of the rules and the general search.
+        """
+        by_tool = {call.tool: call.arguments for call in proposed}
         asked = {"query": question.query, "language": question.language}
         if self._case.tools is None:
-            return list({"search": Call(tool="search", arguments=asked), **by_tool}.values())
+            by_tool = {"search": asked, **by_tool}
+            return [Call(tool=name, arguments=given) for name, given in by_tool.items()]
         searches = {spec.name for spec in self._specs if spec.base.startswith("search")}
         calls = []
         for wanted in self._case.tools:
-            known = by_tool.get(wanted.tool)
-            given = dict(known.arguments) if known else {}
-            given |= asked if wanted.tool in searches else {}
+            given = {**by_tool.get(wanted.tool, {}), **(asked if wanted.tool in searches else {})}
             for name, value in wanted.arguments.items():
                 if not agrees(value, given.get(name)):
                     given[name] = value
@@ -276,13 +279,15 @@ class GoldRuns:
         return replace(found, evidence=[*first, *rest])
 
     def _grades(self, evidence: Sequence[Evidence]) -> list[Grade]:
-        return [
-            Grade(
-                evidence_id=item.evidence_id,
-                grade=3 if item.chunk_id in self._names else 0,
-                reason="gold",
-            )
+        """Grade gold passages 3, and what right calls have counted, unless none is right."""
+        right = {
+            item.evidence_id
             for item in evidence
+            if item.chunk_id in self._names or (item.kind == ROW and not self._case.must_refuse)
+        }
+        return [
+            Grade(evidence_id=name, grade=3 * (name in right), reason="gold")
+            for name in (item.evidence_id for item in evidence)
         ]
 
     def _draft(self, query: Understanding, plan: Plan) -> Draft:

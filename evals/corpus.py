@@ -106,7 +106,7 @@ def open_corpus(settings: Settings, *, create: bool = False) -> Iterator[Session
     """Open the directory of a corpus; errors name the cache."""
     try:
         if create:
-            settings.data.mkdir(parents=True, exist_ok=True)
+            settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         session = Session(settings, create=create, needs_embedder=create)
     except DataLockedError as error:
         raise DataLockedError(

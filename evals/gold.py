@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from core.errors import CallerError
+from core.errors import CallerError, shorten
 from core.types import FrozenModel
 from reasoning.planning.files import LineError, Located, schema_error
 
@@ -145,7 +145,7 @@ def read_gold(path: Path) -> GoldFile:
             if not isinstance(entry, Located):
                 raise LineError(found.line, f"case {place} is a mapping with a question")
             _check(GoldCase, {**entry, "line": entry.line}, entry)
-        given = {key: value for key, value in found.items() if key != "path"} | {"path": path}
+        given = {**found, "path": path}
         if isinstance(entries, list):
             given["cases"] = [
                 {"id": f"case {place}", **one, "line": one.line}
@@ -189,18 +189,17 @@ def _cases(found: Any) -> Located:  # noqa: ANN401 - whatever the file holds
 
 
 def _check(model: type[Any], given: dict[str, Any], entry: Located) -> Any:  # noqa: ANN401
+    names = [name for name in model.model_fields if name not in ("line", "path")]
+    if unknown := [name for name in entry if name not in names]:
+        rule = f"there is no key '{shorten(unknown[0], 64)}' here; keys: {', '.join(names)}"
+        raise LineError(entry.line, rule)
     try:
         return model.model_validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        line = max([entry.line, *_lines(entry, first["loc"])])
-        if first["type"] == "value_error":
-            raise LineError(line, str(first["ctx"]["error"])) from None
-        known = ""
-        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
-            names = [name for name in model.model_fields if name not in ("line", "path")]
-            known = f"; keys: {', '.join(names)}"
-        raise LineError(line, schema_error(error) + known) from None
+        own = first["type"] == "value_error"
+        rule = str(first["ctx"]["error"]) if own else schema_error(error)
+        raise LineError(max([entry.line, *_lines(entry, first["loc"])]), rule) from None
 
 
 def _lines(entry: Any, place: tuple[int | str, ...]) -> Iterator[int]:  # noqa: ANN401
