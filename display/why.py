@@ -55,8 +55,8 @@ class _Reasons:
     def ending(self) -> tuple[str, str, list[str]]:
         """Return the cause, the node whose step shows it, and the parts that say it."""
         say, reason = self.say, self._answer.stop_reason
-        if count := int(self._run.result.get("withheld") or 0):
-            return "withheld", "retrieve", [say["withheld"].format(count=count)]
+        if "withheld" in self._run.result:
+            return "withheld", "", [say["withheld"]]
         if reason == StopReason.cancelled:
             return "cancelled", "", [self._no_answer("cancelled")]
         if reason == StopReason.clarification_needed:
@@ -74,7 +74,7 @@ class _Reasons:
 
     def details(self, cause: str) -> Iterator[str]:
         """Yield what else made the answer what it is; nothing of a run that is partly closed."""
-        if cause in ("withheld", "cancelled"):
+        if cause in ("withheld", "erased", "cancelled"):
             return
         say = self.say
         if slots := (self._run.result.get("plan") or {}).get("slots"):
@@ -105,7 +105,7 @@ class _Reasons:
         counts = [item for item in items if item.kind == ROW]
         parts = []
         if counts:
-            text = shorten(counts[0].text, LONGEST).rstrip(" .。")
+            text = shorten(counts[0].text[:1].lower() + counts[0].text[1:], LONGEST).rstrip(" .。")
             parts.append(self.say["counted"].format(tools=_finders(counts), text=text))
         if rest := [item for item in items if item.kind != ROW]:
             parts.append(
@@ -116,6 +116,8 @@ class _Reasons:
                     grade=max(item.best_grade for item in rest),
                 )
             )
+        if not parts:
+            return "erased", [self.say["erased"]]
         missing = [shorten(line(one), LONGEST) for one in self._answer.missing]
         if not missing:
             return "answered", parts
