@@ -4,32 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from app.session import Session
-from cli.arguments import (
-    DEFAULT_COLLECTION,
-    DEFAULT_TENANT,
-    DEFAULT_USER,
-    Data,
-    Json,
-    Roles,
-    Set,
-    Tenant,
-    User,
-    path_argument,
-    path_option,
-)
+from cli.arguments import DEFAULT_COLLECTION, Json, Set, path_argument, path_option
 from cli.demo import CORPORA, EXAMPLES
 from cli.evaluation.eval import NOTHING, interval_text, table
-from cli.options import caller, opened, settings_from
+from cli.options import CallerOptions, opened, settings_from, with_options
 from cli.terminal.output import checked_out, print_json, stdout, warn, write_files
 from cli.terminal.progress import StageBars
-from core.auth import AuthContext
 from core.errors import CallerError
 from core.profile import load_profile
 from core.settings import Settings
@@ -43,55 +30,43 @@ from evals.trajectory_page import trajectory_page
 PAGES = (".html",)
 
 
+@with_options
 def trajectories(
     files: Annotated[
         list[Path],
         path_argument("FILE", "Gold cases in YAML; `docs/reference/formats.md` says how."),
     ],
+    options: CallerOptions,
     collection: Annotated[
         str | None,
-        typer.Option(
-            "--collection",
-            "-c",
-            help="Collection of the cases that name none.",
-            show_default="default",
-        ),
+        typer.Option("--collection", "-c", help="Collection asked, where a case names none."),
     ] = None,
     pipeline: Annotated[str, typer.Option("--pipeline", help="auto, agentic or classic.")] = "auto",
     report: Annotated[
         Path | None,
         path_option("--report", "Write a page with causes, cases and traces: NAME.html."),
     ] = None,
-    tenant: Tenant = DEFAULT_TENANT,
-    user: User = DEFAULT_USER,
-    role: Roles = None,
-    data: Data = None,
     changes: Set = None,
     as_json: Json = False,
 ) -> None:
     """Ask gold cases, measure the way to each answer, and lay each failure at its cause."""
-    settings = settings_from(data, changes)
-    name = checked_answering(pipeline)
+    settings, name = settings_from(options.data, changes), checked_answering(pipeline)
     page = None if report is None else checked_out(report, PAGES)
-    golds = [read_gold(path) for path in files]
     runs = TrajectoryRuns()
-    auth = caller(tenant, user, role)
+    golds = [read_gold(path) for path in files]
     with StageBars(as_json) as progress:
         for gold in golds:
-            if missing := _missing(gold):
-                why = f"{missing} is not there"
-                runs.skipped += [
-                    {"id": one.id, "file": gold.path.name, "why": why} for one in gold.cases
-                ]
+            if why := _missing(gold):
+                file = gold.path.name
+                runs.skipped += [{"id": one.id, "file": file, "why": why} for one in gold.cases]
                 continue
-            with _placed(gold, settings, auth, collection, progress) as (session, asked, who):
-                place = GoldPlace(session, gold, asked, who, name)
+            with _placed(gold, settings, options, collection, progress) as place:
+                place = replace(place, pipeline=name)
                 check_place(place)
                 run_cases(place, runs, progress)
-                runs.warnings += [one for one in session.warnings if one not in runs.warnings]
+                runs.warnings += [x for x in place.session.warnings if x not in runs.warnings]
     if not runs.asked:
-        first = runs.skipped[0]
-        raise CallerError("no case could be asked", value=f"{first['file']}: {first['why']}")
+        raise CallerError("no case could be asked", value=runs.skipped[0]["why"])
     result = trajectories_json(runs, settings)
     if page is not None:
         write_files({page: trajectory_page(runs, result)})
@@ -115,36 +90,34 @@ def _paths(gold: GoldFile) -> list[Path]:
 
 
 def _missing(gold: GoldFile) -> str:
-    """Return a document of an optional file that is not there; of another that is an error."""
+    """Say which document of an optional file is not there; of another that is an error."""
     lost = [path for path in _paths(gold) if not path.exists()]
     if lost and not gold.optional:
-        raise CallerError(
-            f"{gold.path.name}: documents must exist",
-            value=str(lost[0]),
-            hint="`optional: true` skips",
-        )
-    return str(lost[0]) if lost else ""
+        rule = f"{gold.path.name}: documents must exist"
+        raise CallerError(rule, value=str(lost[0]), hint="`optional: true` skips them")
+    return f"{lost[0]} is not there" if lost else ""
 
 
 @contextmanager
 def _placed(
     gold: GoldFile,
     settings: Settings,
-    auth: AuthContext,
+    options: CallerOptions,
     collection: str | None,
     progress: Progress,
-) -> Iterator[tuple[Session, str, AuthContext]]:
+) -> Iterator[GoldPlace]:
     """Open what a file is about: the data directory, or what it names, ingested beside it."""
     paths = _paths(gold)
     if not paths:
         with opened(settings) as session:
-            yield session, collection or gold.collection or DEFAULT_COLLECTION, auth
+            name = collection or gold.collection or DEFAULT_COLLECTION
+            yield GoldPlace(session, gold, name, options.auth)
         return
     named = gold.profile or gold.corpus
     profile = load_profile(named, lambda path: gold.path.parent / path) if named else None
     corpus = build_documents(paths, settings, progress, profile)
     with open_corpus(corpus.settings) as session:
-        yield session, COLLECTION, AUTH
+        yield GoldPlace(session, gold, COLLECTION, AUTH)
 
 
 def _print(result: dict[str, Any], page: Path | None) -> None:
