@@ -17,7 +17,7 @@ ENOUGH = 2  # the least grade that answers, as the graph has it
 NAMED = 3  # sources, values and filters that a sentence names; chosen
 LONGEST = 80  # characters of a title, a value or a filter; chosen
 LOCAL = "local"  # who asks at this machine without roles sees every document
-NO_ANSWER = "no_answer"
+LIMITS = ("max_steps", "max_tool_calls", "max_tokens", "timeout", "policy")
 
 
 class Explanation(NamedTuple):
@@ -62,12 +62,12 @@ class _Reasons:
         if reason == StopReason.clarification_needed:
             options = (self._run.result.get("clarification") or {}).get("options")
             return "clarification", "clarify", [say["asks_related" if options else "asks_topic"]]
-        limit = self._limit()
+        limit = [self._limits.get(reason, reason)] if reason in LIMITS else []
         if not self._answer.refused:
             cause, parts = self._answered()
             return cause, "verify", [*parts, *limit]
         if limit:
-            return reason.value, "stop_condition", [say[NO_ANSWER].format(why=limit[0])]
+            return reason.value, "stop_condition", [say["no_answer"].format(why=limit[0])]
         if reason == StopReason.unsupported_answer:
             return "unsupported", "verify", [self._no_answer("unsupported")]
         return self._nothing_answers()
@@ -82,8 +82,8 @@ class _Reasons:
             yield say["values"].format(values=", ".join(values))
         if any(step.node == "rewrite" for step in self._trail) and cause != "clarification":
             yield say["rewritten"]
-        dropped = sum(step.decision.partition(", ")[2] != "0 dropped" for step in self._verified())
-        if dropped and cause != "unsupported":
+        checks = [step.decision for step in self._trail if step.node == "verify"]
+        if cause != "unsupported" and not all(one.endswith(", 0 dropped") for one in checks):
             yield say["dropped"]
         yield from self._scope()
         if degraded := sum(bool(step.degraded) for step in self._trail):
@@ -140,20 +140,7 @@ class _Reasons:
         if best is not None:
             gaps |= {"source": self._named([best]), "grade": best.best_grade, "enough": ENOUGH}
         why = self.say[name].format(**gaps)
-        return " ".join(self.say[NO_ANSWER].format(why=why).split())
-
-    def _limit(self) -> list[str]:
-        reason = self._answer.stop_reason.value
-        limits = set(StopReason) - {
-            *(StopReason.enough_evidence, StopReason.required_fields_missing),
-            *(StopReason.no_relevant_evidence, StopReason.unsupported_answer),
-        }
-        if reason not in limits:
-            return []
-        return [self._limits.get(reason, reason)]
-
-    def _verified(self) -> list[Any]:
-        return [step for step in self._trail if step.node == "verify"]
+        return " ".join(self.say["no_answer"].format(why=why).split())
 
     def _scope(self) -> Iterator[str]:
         """Yield what the searches were confined to: filters, sources, and, of a refusal, rights."""

@@ -87,7 +87,12 @@ class Attribution:
 def attribute(place: GoldPlace, failed: Trajectory) -> Attribution:
     """Return the cause of a failed case."""
     if failed.run is None:
-        return Attribution("policy", None, f"the question was not accepted: {failed.breaks}")
+        why = f"the question was not accepted: {failed.breaks}"
+        try:
+            place.context(failed.case)
+        except CallerError:  # the caller may see nothing of the collection
+            return Attribution("policy", None, why)
+        return Attribution(NAMES[0], None, why)
     cause, why = GoldRuns(place, failed).find_cause()
     nodes = STAGES.get(cause, STAGES["retrieval"])
     steps = [(nodes.index(one.node), -number) for number, one in enumerate(failed.trail, start=1)

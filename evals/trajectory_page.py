@@ -59,7 +59,7 @@ def _measures(result: dict[str, Any]) -> Markup:
 
 def _cases(cases: list[dict[str, Any]]) -> Markup:
     rows = []
-    for place, one in enumerate(cases):
+    for place, one in sorted(enumerate(cases), key=lambda item: item[1]["passed"]):
         step = one["step"]
         at = f"{step['number']} {step['node']}" if step else ""
         name = escaped(one["id"])
