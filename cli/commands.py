@@ -123,6 +123,7 @@ class Commands(LazyGroup):
         "chat": "cli.questions.chat:chat",
         "search": "cli.questions.ask:search",
         "trace": "cli.questions.trace:trace",
+        "why": "cli.questions.why:why",
         "replay": "cli.questions.replay:replay",
         "collections": "cli.upkeep.status:collections",
         "documents": "cli.upkeep.status:documents",
@@ -157,6 +158,7 @@ class EvalCommands(LazyGroup):
         "retrieval": "cli.evaluation.eval:retrieval",
         "answers": "cli.evaluation.eval:answers",
         "compare": "cli.evaluation.eval:compare",
+        "trajectories": "cli.evaluation.trajectories:trajectories",
         "ers": "cli.commands:ers",
     }
 

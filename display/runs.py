@@ -128,18 +128,22 @@ body { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", s
 
 def run_page(run: RunRecord) -> str:
     """Return an HTML page that shows a run and every step of it; it needs no other file."""
+    steps = folded(f"Steps: {len(run.trail)}", steps_view(run).body, opened=False)
+    return view_page(run.question, run_view(run).body, steps)
+
+
+def view_page(title: str, *shown: Markup) -> str:
+    """Return an HTML page of such views; it needs no other file."""
     head = element(
         "head",
         {},
         opening("meta", {"charset": "utf-8"}),
         opening("meta", {"http-equiv": "Content-Security-Policy", "content": POLICY}),
         opening("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
-        element("title", {}, escaped(line(run.question))),
+        element("title", {}, escaped(line(title))),
         element("style", {}, Markup(PAGE + STYLE)),
     )
-    steps = folded(f"Steps: {len(run.trail)}", steps_view(run).body, opened=False)
-    shown = element("main", {"class": "carrel-view"}, run_view(run).body, steps)
-    page = joined(head, element("body", {}, shown))
+    page = joined(head, element("body", {}, element("main", {"class": "carrel-view"}, *shown)))
     return f"<!doctype html>\n{element('html', {'lang': 'en'}, page)}\n"
 
 

@@ -6,9 +6,9 @@ import re
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from app.session import Session
 from core.errors import CallerError
@@ -238,11 +238,18 @@ OPERATIONS = "operations"
 SHARES = {"p50": 0.5, "p95": 0.95}
 
 
-def figures(asked: Sequence[AnswerOutcome], settings: Settings) -> dict[str, Any]:
-    """Return n and for each metric its mean, its interval and how many questions have it."""
+Asked = TypeVar("Asked", bound=AnswerOutcome)
+
+
+def figures(
+    asked: Sequence[Asked],
+    settings: Settings,
+    measures: Mapping[str, Callable[[Asked], float | None]],
+) -> dict[str, Any]:
+    """Return n and for each measure its mean, its interval and how many questions have it."""
     columns = {
         name: [value for one in asked if (value := found(one)) is not None]
-        for name, found in METRICS.items()
+        for name, found in measures.items()
     }
     return {
         "n": len(asked),
@@ -356,11 +363,13 @@ def answers_json(run: AnswersRun, settings: Settings) -> dict[str, Any]:
     """Return the figures of one pipeline, whole, by group, and of each question."""
     return {
         "pipeline": run.pipeline,
-        **figures(run.asked, settings),
+        **figures(run.asked, settings, METRICS),
         LATENCY: latency(run.asked),
         "spent": spent(run.asked),
         "degraded": degraded(run.asked),
         "stop_reasons": stop_reasons(run.asked),
-        **group_figures(run.asked, lambda keep: figures([*filter(keep, run.asked)], settings)),
+        **group_figures(
+            run.asked, lambda keep: figures([*filter(keep, run.asked)], settings, METRICS)
+        ),
         "questions": question_rows(run.asked),
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,10 +52,40 @@ def build_corpus(
 
     Raises CallerError when nothing of it can be ingested.
     """
-    opened = _directory(settings, dataset, profile)
+    opened = _directory(settings, [dataset.corpus], profile, dataset.corpus.name)
+    summary, ingested = _ingest(
+        opened, profile, progress, lambda: [_copied(dataset.corpus, opened.data)]
+    )
+    if not ingested:
+        raise CallerError(
+            "nothing of the corpus could be ingested",
+            value=str(dataset.corpus),
+            hint=_reasons(summary)[0] if _reasons(summary) else "check the texts of its documents",
+        )
+    return Corpus(opened, sorted(dataset.document_ids - ingested), _reasons(summary))
+
+
+def build_documents(
+    paths: Sequence[Path], settings: Settings, progress: Progress, profile: Profile | None
+) -> Corpus:
+    """Ingest files and folders under a profile, or find them ingested; nothing may be left out."""
+    files = [one for path in paths for one in sorted(path.rglob("*")) or [path] if one.is_file()]
+    opened = _directory(settings, files, profile, *map(str, files))
+    summary, _ = _ingest(opened, profile, progress, lambda: list(paths))
+    if summary.failed:
+        raise CallerError("the documents must be read", value=_reasons(summary)[0])
+    return Corpus(opened, [], _reasons(summary))
+
+
+def _ingest(
+    opened: Settings,
+    profile: Profile | None,
+    progress: Progress,
+    sources: Callable[[], list[Path]],
+) -> tuple[Summary, set[str]]:
+    """Return what became of the sources, and the ids of the documents that are there."""
     with open_corpus(opened, create=True) as session:
         assert session.embedder is not None  # it is needed to create
-        source = _copied(dataset.corpus, opened.data)
         target = session.intake.open_collection(AUTH.tenant, COLLECTION, profile)
         pipeline = Pipeline(
             session.store,
@@ -68,15 +98,7 @@ def build_corpus(
             ),
             second=session.second,
         )
-        summary = pipeline.run([source])
-        ingested = set(session.intake.document_hashes(target))
-    if not ingested:
-        raise CallerError(
-            "nothing of the corpus could be ingested",
-            value=str(dataset.corpus),
-            hint=_reasons(summary)[0] if _reasons(summary) else "check the texts of its documents",
-        )
-    return Corpus(opened, sorted(dataset.document_ids - ingested), _reasons(summary))
+        return pipeline.run(sources()), set(session.intake.document_hashes(target))
 
 
 @contextmanager
@@ -84,7 +106,7 @@ def open_corpus(settings: Settings, *, create: bool = False) -> Iterator[Session
     """Open the directory of a corpus; errors name the cache."""
     try:
         if create:
-            settings.data.mkdir(parents=True, exist_ok=True)
+            settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         session = Session(settings, create=create, needs_embedder=create)
     except DataLockedError as error:
         raise DataLockedError(
@@ -102,12 +124,14 @@ def open_corpus(settings: Settings, *, create: bool = False) -> Iterator[Session
         yield session
 
 
-def _directory(settings: Settings, dataset: Dataset, profile: Profile | None) -> Settings:
+def _directory(
+    settings: Settings, files: Sequence[Path], profile: Profile | None, *names: str
+) -> Settings:
     """Return settings whose data directory is this corpus's, named by all that decides it."""
-    content = _file_hash(dataset.corpus)
+    content = [_file_hash(path) for path in files]
     ingest = settings.ingest.model_dump()
     model_id = open_embedder(settings).model_id
-    parts = [content, dataset.corpus.name, FORMAT_VERSION, model_id, ingest]
+    parts = [*content, *names, FORMAT_VERSION, model_id, ingest]
     key = digest(*parts, profile.model_dump()) if profile else digest(*parts)
     folder = settings.cache.expanduser() / FOLDER / key / "data"
     return settings.model_copy(update={"data": folder})

@@ -231,14 +231,14 @@ def _question(entry: Located) -> SubQuestion:
         return SubQuestion.model_validate(values, strict=True)
     except ValidationError as error:
         name = f" '{shorten(str(entry['id']), 64)}'" if "id" in entry else ""
-        raise LineError(entry.line, f"question{name}: {_schema_error(error)}") from None
+        raise LineError(entry.line, f"question{name}: {schema_error(error)}") from None
 
 
 def _operation(entry: Located) -> AnyOperation:
     try:
         return operation_adapter.validate_python(entry, strict=True)
     except ValidationError as error:
-        raise LineError(entry.line, f"operation: {_schema_error(error)}") from None
+        raise LineError(entry.line, f"operation: {schema_error(error)}") from None
 
 
 def _synth_from(found: Located, plan: Plan) -> list[str]:
@@ -249,7 +249,7 @@ def _synth_from(found: Located, plan: Plan) -> list[str]:
     return names
 
 
-def _schema_error(error: ValidationError) -> str:
+def schema_error(error: ValidationError) -> str:
     """Say the first thing that does not fit: the field, what it should be, what it is."""
     first = error.errors(include_url=False)[0]
     place = [str(part) for part in first["loc"] if part not in _BRANCHES]
