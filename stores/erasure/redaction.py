@@ -27,8 +27,8 @@ FREE = frozenset({"text", "query", "value", "template", "about", "whole"})  # in
 # Characters of a name that is replaced wherever it stands: shorter ones are often common words.
 # Chosen, not measured.
 SHORTEST = 4
-PLAIN = re.compile(r"[a-z_]*")  # a decision that is a word of the program
-DECIDING = frozenset({"understand", "stop_condition", "refuse"})  # whose decisions always are one
+# Nodes whose decisions are words of the program; those of others may be words of documents.
+DECIDING = frozenset({"understand", "stop_condition", "refuse"})
 
 Elsewhere = Callable[[Sequence[str]], bool]  # whether documents that stay say terms in a row
 
@@ -225,8 +225,6 @@ def withhold(
     for step in trail:
         kept = [one for one in step.get("evidence", []) if one[0] not in closed]
         step |= {"arguments": {}, "evidence": kept, "stages": []}
-        if step["node"] not in DECIDING and step["decision"]:
-            step["decision"] = HIDDEN
 
 
 def listed_by(item: dict[str, Any]) -> list[str]:
@@ -315,9 +313,8 @@ def _hide(result: dict[str, Any], trail: list[dict[str, Any]], hidden: Hidden) -
             call["reply"], call["error"] = "", ""
         for stage in step.get("stages", []):
             stage["note"] = hidden.text(stage.get("note", ""))
-        decision = step.get("decision", "")
-        if not PLAIN.fullmatch(decision):
-            step["decision"] = hidden.text(decision)
+        if step.get("node") not in DECIDING:
+            step["decision"] = hidden.text(step.get("decision", ""))
         for name in ("arguments", "reason", "degraded"):
             if name in step:
                 step[name] = hidden.json(step[name])
