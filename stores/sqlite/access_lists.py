@@ -25,7 +25,7 @@ from stores.sqlite.permissions import (
     permission_filter,
     shown_id,
 )
-from stores.sqlite.set_lists import drop_list, note_list
+from stores.sqlite.set_lists import note_list
 from stores.sqlite.sums import DOCUMENT, sign
 from stores.sqlite.writer import bump
 
@@ -103,20 +103,19 @@ def _find(
     access: WriteAccess,
 ) -> AccessList:
     """Return the list of the one file that a source, or an id, names."""
-    held = ((one, _files(connection, one, source, access)) for one in collections)
-    found = [(one, files) for one, files in held if files]
+    found = [(o, file) for o in collections for file in _files(connection, o, source, access)]
     if not found:
         rule, hint = "there is no document of this source", "`carrel documents` lists them"
         raise AbsentError(rule, value=source, hint=hint)
-    if len(found) > 1:
-        names = ", ".join(one.name for one, _ in found)
-        rule = f"documents of this source are in {len(found)} collections ({names})"
+    if len(names := {one.name for one, _ in found}) > 1:
+        rule = f"documents of this source are in {len(names)} collections"
+        rule += f" ({', '.join(sorted(names))})"
         raise CallerError(rule, value=source, hint="name one of them with -c")
-    collection, files = found[0]
-    if len(files) > 1:
-        rule = f"documents of this source come from {len(files)} files"
+    if len(found) > 1:
+        rule = f"documents of this source come from {len(found)} files"
         raise CallerError(rule, value=source, hint="give the id of one instead")
-    given = {"collection": collection.id, "file": files[0]}
+    collection, file = found[0]
+    given = {"collection": collection.id, "file": file}
     row = connection.execute(
         f"""SELECT count(*), sum(d.sum IS NOT {DOCUMENT} OR d.id IN (SELECT document FROM
                 quarantine)), sum((SELECT count(*) FROM chunks c WHERE c.document = d.id)),
@@ -129,7 +128,7 @@ def _find(
         rule, hint = "a document of this file is damaged", "`carrel doctor --repair` says more"
         raise OperatorError(rule, value=source, hint=hint)
     acl = sorted(json.loads(row["principals"]))
-    return AccessList(source, collection, files[0], acl, row[0], row[2])
+    return AccessList(source, collection, file, acl, row[0], row[2])
 
 
 def _files(
@@ -168,9 +167,6 @@ def _replace(connection: sqlite3.Connection, found: AccessList, acl: list[str]) 
     connection.execute(f"{changed} WHERE {OF_FILE}", given)
     of_row = "d.collection_id = ? AND d.file = ?"
     sign(connection, "documents", of_row, found.collection.id, found.file)
-    if acl:
-        note_list(connection, found.collection.id, found.file, acl)
-    else:
-        drop_list(connection, found.collection.id, found.file)
+    note_list(connection, found.collection.id, found.file, acl)
     connection.execute(CHANGED)
     bump(connection)

@@ -11,7 +11,7 @@ from stores.sqlite.rows import digest
 def note_list(
     connection: sqlite3.Connection, collection_id: int, file: str, acl: list[str]
 ) -> None:
-    """Note within a transaction the list that a file was given."""
+    """Note within a transaction the list that a file was given; an empty one is none."""
     row = (_key(collection_id, file), json.dumps(acl))
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)
 

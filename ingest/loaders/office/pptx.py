@@ -14,7 +14,7 @@ from ingest.loaders.limits import LoadLimits, because, check_pages, report_damag
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.docx_text import linear
 from ingest.loaders.office.ooxml import chart_rows
-from ingest.loaders.office.unseen import empty_tiny_runs
+from ingest.loaders.office.unseen import empty_hidden_runs
 from ingest.loaders.outline import Outline, picture_text, table_text, write_superscript
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
@@ -38,7 +38,7 @@ def unwrap(slide: Element) -> None:
     # Ink: python-pptx takes it for a shape and fails.
     for ink in [e for e in slide.iter() if local_name(e) == "contentPart"]:
         ink.getparent().remove(ink)
-    empty_tiny_runs(slide)
+    empty_hidden_runs(slide)
 
 
 def text_of(holder: Element) -> str:
