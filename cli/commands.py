@@ -132,6 +132,7 @@ class Commands(LazyGroup):
         "doctor": "cli.upkeep.doctor:doctor",
         "config": "cli.upkeep.status:config",
         "reindex": "cli.upkeep.doctor:reindex",
+        "acl": "cli.upkeep.acl:app",
         "forget": "cli.upkeep.forget:forget",
         "backup": "cli.upkeep.backup:backup",
         "restore": "cli.upkeep.backup:restore",

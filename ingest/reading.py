@@ -211,6 +211,8 @@ class Reader:
         batch.paths[item.file.relative] = item.file.path
         if item.file.alias:
             batch.aliases[item.file.relative] = item.file.alias
+        if item.file.previous:
+            batch.previous[item.file.relative] = item.file.previous
         if isinstance(item, Parsed):
             batch.parsed.append(item)
             batch.chunks += 1 + sum(len(block.text) for block in item.document.blocks) // size

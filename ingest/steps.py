@@ -47,7 +47,7 @@ class Batch:
     """Hold documents of one or more files, and the files that end in it.
 
     `parsed` become `documents` when they are cut. `paths` are the places of their files by name,
-    `aliases` what their writers call them by name,
+    `aliases` what their writers call them by name, `previous` the names they had before,
     `replaced` the old ids of renamed ones; `files` counts those read so far, and `chunks` is about
     how many there will be.
     """
@@ -57,6 +57,7 @@ class Batch:
     replaced: list[str] = field(default_factory=list)
     paths: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    previous: dict[str, str] = field(default_factory=dict)
     finished: list[ReadFile] = field(default_factory=list)
     embedded: Embedded = field(default_factory=lambda: Embedded({}, {}))
     files: int = 0
@@ -90,6 +91,7 @@ class Batch:
             documents=documents,
             paths={name: path for name, path in self.paths.items() if name in files},
             aliases={name: alias for name, alias in self.aliases.items() if name in files},
+            previous={name: old for name, old in self.previous.items() if name in files},
             finished=finished,
             files=self.files - len(self.finished),
             chunks=taken,
@@ -242,6 +244,7 @@ class Steps:
                 batch.replaced,
                 left_out,
                 batch.aliases,
+                batch.previous,
             )
             self._intake.write_batch(self._collection, changes, self._reading.access)
         self._search.write_new(self._collection.id)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stores.runlog.conversations import Conversation, KeptTurn
     from stores.runlog.jobs import JobRows
     from stores.runlog.runs import Rating
+    from stores.sqlite.access_lists import AccessList
     from stores.sqlite.catalogue import Collection
     from stores.sqlite.embeddings import Vector
     from stores.sqlite.files import Changes, JournalEntry, LeftOutRow, Stage
@@ -358,6 +359,30 @@ class Intake(Protocol):
         """Write documents with their full text, and what became of their files.
 
         Raises InUseError, and changes nothing, when the writer may not change one of them.
+        """
+
+    def find_access(
+        self, collections: Sequence[Collection], source: str, access: WriteAccess = ...
+    ) -> AccessList:
+        """Return who may read the documents of the file that a source, id or file name names.
+
+        Raises AbsentError for none, and CallerError where several collections or files fit.
+        """
+
+    def set_access(
+        self,
+        collections: Sequence[Collection],
+        source: str,
+        acl: AbstractCollection[str],
+        *,
+        by: AuthContext,
+        access: WriteAccess = ...,
+        log: AuditLog | None = None,
+    ) -> tuple[AccessList, list[str]]:
+        """Replace that list, empty for the whole tenant; return it, and the one before.
+
+        It is done in one transaction with its row in `log`. Raises as `find_access` does, and
+        InUseError where the writer may not change all documents of the file.
         """
 
     def sweep_vectors(self) -> int:

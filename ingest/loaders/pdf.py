@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import math
 import re
 import unicodedata
 import warnings
@@ -275,6 +277,8 @@ _PASSWORD = "the PDF is password-protected; remove the password and ingest again
 # The pages' texts, the metadata, and the numbers of the pages that are pictures.
 _Read = tuple[list[str], dict[str, Any], list[int]]
 _MAX_FORM_DEPTH = 3  # of pictures within forms; chosen, not measured
+_MIN_POINTS = 1.0  # of letters that can be read; chosen, not measured
+_WHITE = 255
 _NO_TEXT = "no text layer; OCR it first"
 _USELESS = {"(anonymous)", "anonymous", "(unspecified)", "unspecified", "unknown", "none", "user"}
 _USELESS_TITLE = ("untitled", "microsoft word -", "document", "layout 1")
@@ -331,6 +335,7 @@ def _with_pdfium(path: Path, limits: LoadLimits) -> _Read:
         pages, pictures = [], []
         for index in range(len(document)):
             page = document[index]
+            _remove_unseen(page)
             text_page = page.get_textpage()
             pages.append(_text(text_page))
             text_page.close()
@@ -346,6 +351,37 @@ def _with_pdfium(path: Path, limits: LoadLimits) -> _Read:
         if index < len(pages):
             pages[index] = f"{pages[index]}\n\n{text}".strip()
     return pages, _read_metadata(info), [at for at in pictures if not pages[at - 1].strip()]
+
+
+def _remove_unseen(page: Any) -> None:  # noqa: ANN401 (a page of pypdfium2)
+    """Take out text that nobody sees: too small, or white or invisible and not on anything.
+
+    Invisible text on a picture is what OCR read in a scan.
+    """
+    found = []
+    for one in page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], max_depth=1):
+        colour = [ctypes.c_uint() for _ in range(4)]
+        raw.FPDFPageObj_GetFillColor(one, *map(ctypes.byref, colour))
+        invisible = raw.FPDFTextObj_GetTextRenderMode(one) == raw.FPDF_TEXTRENDERMODE_INVISIBLE
+        size, matrix = ctypes.c_float(), one.get_matrix().get()
+        raw.FPDFTextObj_GetFontSize(one, ctypes.byref(size))
+        if size.value * math.hypot(matrix[2], matrix[3]) < _MIN_POINTS:
+            found.append((one, None))
+        elif invisible or colour[3].value == 0 or min(c.value for c in colour[:3]) == _WHITE:
+            found.append((one, one.get_bounds()))
+    others = [raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_SHADING,
+              raw.FPDF_PAGEOBJ_FORM]  # fmt: skip
+    whites = any(box is not None for _, box in found)
+    below = [o.get_bounds() for o in page.get_objects(filter=others, max_depth=1)] if whites else []
+    for one, box in found:
+        if box is None or not any(_covers(other, box) for other in below):
+            page.remove_obj(one)
+
+
+def _covers(outer: Sequence[float], inner: Sequence[float]) -> bool:
+    """Tell whether the middle of a box is in another one."""
+    across, up = (inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2
+    return outer[0] <= across <= outer[2] and outer[1] <= up <= outer[3]
 
 
 def _text(page: Any) -> str:  # noqa: ANN401 (a text page of pypdfium2)

@@ -95,6 +95,7 @@ class Sheet:
     rows: Iterator[Row]
     merged: list[tuple[int, int, int, int]] = field(default_factory=list)
     hidden: bool = False
+    unseen: int = 0  # rows and columns of it that are hidden and not among its rows
 
 
 class Workbook:
@@ -116,6 +117,9 @@ class Workbook:
                 reason = "a hidden sheet is not read; show it in the spreadsheet to have it read"
                 yield LoadFailure(path=f"{self._relative}#{sheet.name}", reason=reason)
                 continue
+            if sheet.unseen:
+                reason = f"{sheet.unseen} hidden rows or columns are not read; show them"
+                yield LoadFailure(path=f"{self._relative}#{sheet.name}", reason=reason)
             for item in self._sheet(sheet):
                 found = True
                 yield item

@@ -129,6 +129,9 @@ def _bare(styles: bytes) -> bytes:
 
 
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*?\bref\s*=\s*"([A-Z]{1,3}\d+:[A-Z]{1,3}\d+)"')
+_UNSEEN = re.compile(rb'<(?:\w+:)?(row|col)\b(?=[^>]*\bhidden\s*=\s*"(?:1|true)")[^>]*>')
+_NUMBER = re.compile(rb'\b(r|min|max)\s*=\s*"(\d{1,7})"')
+_MAX_COLUMNS = 16_384  # as many as a spreadsheet has
 _BLOCK = 1 << 20  # bytes read at once; chosen, not measured
 _LONGEST_TAG = 200  # bytes kept of the block before; chosen, not measured
 _MAX_MERGED = 100_000  # chosen, not measured
@@ -168,19 +171,28 @@ def _sheets(book: Book) -> Iterator[Sheet]:
     for sheet in book.worksheets:
         # A claimed size of a million rows would be filled with empty cells.
         sheet.reset_dimensions()
-        hidden = sheet.sheet_state != "visible"
-        yield Sheet(sheet.title, _rows(sheet), [] if hidden else _find_merged(book, sheet), hidden)
+        if sheet.sheet_state != "visible":
+            yield Sheet(sheet.title, iter(()), hidden=True)
+            continue
+        merged, rows, columns = _find_areas(book, sheet)
+        shown = _rows(sheet, rows, columns)
+        yield Sheet(sheet.title, shown, merged, unseen=len(rows) + len(columns))
 
 
-def _rows(sheet: Any) -> Iterator[Row]:  # noqa: ANN401 (openpyxl's read-only sheet)
+def _rows(sheet: Any, unseen: set[int], columns: set[int]) -> Iterator[Row]:  # noqa: ANN401 (openpyxl's)
     for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
-        if row:
-            yield number, [cell_of(value) for value in row]
+        if row and number not in unseen:
+            cells = enumerate(row, start=1)
+            yield number, [None if at in columns else cell_of(value) for at, value in cells]
 
 
-def _find_merged(book: Any, sheet: Any) -> list[tuple[int, int, int, int]]:  # noqa: ANN401
-    """Find the merged areas, which stand behind all cells and openpyxl leaves out of a stream."""
+def _find_areas(
+    book: Any,  # noqa: ANN401
+    sheet: Any,  # noqa: ANN401
+) -> tuple[list[tuple[int, int, int, int]], set[int], set[int]]:
+    """Find merged areas, hidden rows and hidden columns, which openpyxl leaves out of a stream."""
     found: list[tuple[int, int, int, int]] = []
+    unseen: dict[bytes, set[int]] = {b"row": set(), b"col": set()}
     rest = b""
     with book._archive.open(sheet._worksheet_path) as part:
         while (block := part.read(_BLOCK)) and len(found) < _MAX_MERGED:
@@ -188,4 +200,9 @@ def _find_merged(book: Any, sheet: Any) -> list[tuple[int, int, int, int]]:  # n
             for match in _MERGED.finditer(rest):
                 left, top, right, bottom = range_boundaries(match.group(1).decode())
                 found.append((top, left, bottom, right))
-    return list(dict.fromkeys(found))
+            for tag in _UNSEEN.finditer(rest):
+                numbers = {name: int(number) for name, number in _NUMBER.findall(tag[0])}
+                first = numbers.get(b"r") or numbers.get(b"min") or 0
+                last = min(numbers.get(b"max", first), _MAX_COLUMNS)
+                unseen[tag[1]].update(range(first, last + 1) if first else ())
+    return list(dict.fromkeys(found)), unseen[b"row"], unseen[b"col"]

@@ -9,13 +9,15 @@ from typing import Annotated, Any, BinaryIO, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as PathParameter
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import ClientDisconnect
 
-from core.auth import AuthContext
-from core.errors import CallerError
+from core.auth import AuthContext, checked_principal
+from core.errors import AbsentError, CallerError
 from serve.errors import NotFound, Refused
 from serve.services import AppState, Caller, DocumentWriter, Services, check_standing, with_role
 from stores.sqlite.catalogue import Collection
+from stores.sqlite.permissions import WriteAccess
 
 router = APIRouter(prefix="/api/v1")
 
@@ -132,6 +134,45 @@ async def delete(
         services.jobs.after_deletion(auth, collection)
 
     await services.runner.do(auth, erase)
+
+
+class ReadersRequest(BaseModel):
+    """Say who may read a document: the roles and user:NAME of `acl`, or with `everyone` all."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    acl: list[str] = Field(default_factory=list, max_length=50)
+    everyone: bool = False
+
+
+@router.put("/documents", tags=["documents"])
+async def set_readers(
+    body: ReadersRequest,
+    auth: DocumentWriter,
+    services: Services,
+    document_id: DocumentId,
+    collection: CollectionName = "default",
+) -> dict[str, Any]:
+    """Replace who may read a document that the caller may see, with all that its file holds.
+
+    Stored runs and conversations obey at once.
+    """
+    if bool(body.acl) == body.everyone:
+        raise CallerError("name who may read it in `acl`, or give `everyone`, not both")
+    readers = sorted({checked_principal(one) for one in body.acl})
+
+    def change() -> dict[str, Any]:
+        found = _find_collection(services, auth, collection, document_id)
+        log = services.audit.log if services.settings.audit.enabled else None
+        try:
+            done, before = services.session.intake.set_access(
+                [found], document_id, readers, by=auth, access=WriteAccess(auth), log=log
+            )
+        except AbsentError:
+            raise _missing(document_id) from None
+        return {**done.describe(), "before": before}
+
+    return await services.runner.do(auth, change)
 
 
 def _list_warnings(services: AppState) -> dict[str, list[str]]:

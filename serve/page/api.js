@@ -104,6 +104,7 @@ function parsed(block) {
 export const api = {
   get: (path, query, options) => send("GET", path, { query, ...options }),
   post: (path, body, options) => send("POST", path, { body, ...options }),
+  put: (path, body, query) => send("PUT", path, { body, query }),
   patch: (path, body) => send("PATCH", path, { body }),
   del: (path, query) => send("DELETE", path, { query }),
   text: async (path, query) => (await send("GET", path, { query, raw: true })).text(),

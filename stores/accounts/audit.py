@@ -9,7 +9,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -95,6 +95,7 @@ Kind = Literal[
     "answer",
     "upload",
     "deletion",
+    "access_changed",
     "key_created",
     "key_revoked",
     "settings",
@@ -117,6 +118,9 @@ class AuditEntry:
     at: datetime.datetime = field(default_factory=utc_now)
 
 
+Change = Callable[[sqlite3.Connection], Sequence[AuditEntry]]
+
+
 class AuditLog:
     """Add rows to the chain of a data directory; other processes may add to it as well."""
 
@@ -131,12 +135,15 @@ class AuditLog:
         self._aside = Aside(self._folder, self._key)
         self._lock = threading.Lock()
 
-    def append(self, entries: Sequence[AuditEntry]) -> Head:
+    def append(self, entries: Sequence[AuditEntry], change: Change | None = None) -> Head:
         """Add rows in one transaction and return the last; when this returns they are kept.
 
+        With `change` that is done in the same transaction, and the rows that it returns are added.
         While rows of the catalogue are missing they are kept aside; they follow when that is over.
         """
         with self._lock:
+            if change is not None:
+                self._database.check_writable()
             if self._database.condition.lost:
                 rows, head = [], self._aside.head()
                 for entry in entries:
@@ -150,7 +157,8 @@ class AuditLog:
                 kept.append(AuditEntry("lost", None, {"rows": "unknown", "why": verdict.problem}))
             with self._database.write() as connection:
                 head = self._intact(connection, kept)
-                for entry in (*kept, *entries):
+                made = change(connection) if change is not None else ()
+                for entry in (*kept, *entries, *made):
                     head = self._insert(connection, head, entry)
             self._note(head)
             if kept:

@@ -17,6 +17,7 @@ from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import ALIAS_OF, WriteAccess, is_called
 from stores.sqlite.rows import NEXT, PREVIOUS
+from stores.sqlite.set_lists import drop_list
 from stores.sqlite.sums import VECTORS, sign
 from stores.sqlite.writer import remove_document
 
@@ -119,12 +120,16 @@ def _forget_files(
     connection: sqlite3.Connection, collection_id: int, files: AbstractCollection[str]
 ) -> int:
     """Forget files without documents: each is a new one to the next ingest, if still there."""
-    return connection.execute(
+    gone = connection.execute(
         """DELETE FROM files WHERE collection_id = :c
            AND relative IN (SELECT value FROM json_each(:files)) AND NOT EXISTS
-           (SELECT 1 FROM documents d WHERE d.collection_id = :c AND d.file = files.relative)""",
+           (SELECT 1 FROM documents d WHERE d.collection_id = :c AND d.file = files.relative)
+           RETURNING relative""",
         {"c": collection_id, "files": json.dumps(sorted(files))},
-    ).rowcount
+    ).fetchall()
+    for row in gone:
+        drop_list(connection, collection_id, row["relative"])
+    return len(gone)
 
 
 def _forget_noted(connection: sqlite3.Connection, collection_id: int, names: Sequence[str]) -> None:

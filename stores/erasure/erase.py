@@ -33,6 +33,7 @@ from stores.sqlite.permissions import (
     shown_id,
 )
 from stores.sqlite.rows import document_key
+from stores.sqlite.set_lists import drop_lists
 from stores.sqlite.writer import Writer, bump
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def _erase_collection(connection: sqlite3.Connection, collection_id: int) -> Cou
     for table in OF_COLLECTION:
         gone = connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (collection_id,))
         counts["files"] += gone.rowcount if table == "files" else 0
+    drop_lists(connection, collection_id)
     connection.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
     return counts
 

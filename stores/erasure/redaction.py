@@ -18,7 +18,8 @@ from core.metadata import LISTED_CHUNKS, ROW
 from core.types import Claim, citation_marks, numbered_sources
 
 ERASED = "erased"
-WITHHELD = "withheld"
+# Neither how many passages nor which: their number and names are hidden as well.
+WITHHELD = "details are withheld: they may rest on documents that are closed to you now"
 NOTICE = "[erased: this answer cited a document that has been deleted]"
 HIDDEN = "…"
 TEXTS = ("text", "title", "section")
@@ -26,9 +27,8 @@ FREE = frozenset({"text", "query", "value", "template", "about", "whole"})  # in
 # Characters of a name that is replaced wherever it stands: shorter ones are often common words.
 # Chosen, not measured.
 SHORTEST = 4
-PLAIN = re.compile(r"[a-z_]*")  # a decision that is a word of the program
-DECIDING = frozenset({"understand", "stop_condition", "refuse"})  # whose decisions always are one
-DATED = {"version": "", "updated_at": ""}  # of a document, beside its texts and metadata
+# Nodes whose decisions are words of the program; those of others may be words of documents.
+DECIDING = frozenset({"understand", "stop_condition", "refuse"})
 
 Elsewhere = Callable[[Sequence[str]], bool]  # whether documents that stay say terms in a row
 
@@ -200,29 +200,31 @@ def withhold(
     """Take passages of these ids out of a run, in place, with all that may rest on them.
 
     A claim that cites one goes, and every claim where one filled a slot. With `rests` the answer is
-    made of the claims that stay, without them it is left. Texts of plan and trail always go, and a
-    warning says so.
+    made of the claims that stay, without them it is left. Texts of plan and trail always go, with
+    counts of passages, and a warning says so.
     """
-    items = [one for one in result.get("evidence", []) if one["evidence_id"] in closed]
-    values = _slot_values(result, closed)
-    cited = _cited(result, lambda one: bool(values) or one["evidence_id"] in closed)
-    _empty(items, cited, WITHHELD)
-    for item in items:
-        item.update(DATED)
-    note = withheld_note(len(items))
+    found = result.get("evidence", [])
+    result["evidence"] = [one for one in found if one["evidence_id"] not in closed]
+    if _slot_values(result, closed):
+        result["claims"] = []
+    result["claims"] = [
+        claim
+        for claim in result.get("claims", [])
+        if not any(one["evidence_id"] in closed for one in claim.get("citations", []))
+    ]
     if rests and result.get("answer"):
-        said = _kept_claims(result)
-        result["answer"] = "\n".join(filter(None, [said, f"[{note}]" if items or not said else ""]))
+        said, less = _kept_claims(result), len(result["evidence"]) < len(found)
+        note = f"[{WITHHELD}]" if less or not said else ""
+        result["answer"] = "\n".join(filter(None, [said, note]))
     _hide(result, trail, Everything())
-    result |= {"missing": [], "warnings": [note], "withheld": len(items)}
+    result |= {"missing": [], "warnings": [WITHHELD], "withheld": True}
     if result.get("clarification"):
-        result["clarification"] = {"question": note, "options": []}
+        result["clarification"] = {"question": WITHHELD, "options": []}
     for question in (result.get("plan") or {}).get("questions", []):
         question["calls"] = []
     for step in trail:
-        step["arguments"] = {}
-        if step["node"] not in DECIDING and step["decision"]:
-            step["decision"] = HIDDEN
+        kept = [one for one in step.get("evidence", []) if one[0] not in closed]
+        step |= {"arguments": {}, "evidence": kept, "stages": []}
 
 
 def listed_by(item: dict[str, Any]) -> list[str]:
@@ -230,15 +232,6 @@ def listed_by(item: dict[str, Any]) -> list[str]:
     return (
         list((item.get("metadata") or {}).get(LISTED_CHUNKS, ())) if item.get("kind") == ROW else []
     )
-
-
-def withheld_note(passages: int) -> str:
-    """Say what is withheld, of so many passages."""
-    if passages == 1:
-        return "1 passage is withheld: its document is closed to you now"
-    if passages:
-        return f"{passages} passages are withheld: their documents are closed to you now"
-    return "details are withheld: they may rest on documents that are closed to you now"
 
 
 def hide_names(result: dict[str, Any], trail: list[dict[str, Any]], hidden: Hidden) -> bool:
@@ -320,9 +313,8 @@ def _hide(result: dict[str, Any], trail: list[dict[str, Any]], hidden: Hidden) -
             call["reply"], call["error"] = "", ""
         for stage in step.get("stages", []):
             stage["note"] = hidden.text(stage.get("note", ""))
-        decision = step.get("decision", "")
-        if not PLAIN.fullmatch(decision):
-            step["decision"] = hidden.text(decision)
+        if step.get("node") not in DECIDING:
+            step["decision"] = hidden.text(step.get("decision", ""))
         for name in ("arguments", "reason", "degraded"):
             if name in step:
                 step[name] = hidden.json(step[name])

@@ -12,7 +12,7 @@ from typing import Any
 from core.auth import AuthContext
 from core.errors import AbsentError, OperatorError
 from core.types import Clarification
-from stores.erasure.redaction import HIDDEN, withheld_note
+from stores.erasure.redaction import HIDDEN, WITHHELD
 from stores.runlog.history import KEPT, Closed, closed_runs, kept, last_turn
 from stores.runlog.runs import DAMAGED as RUNS_DAMAGED
 from stores.sqlite.database import CataloguePart
@@ -125,7 +125,7 @@ class Conversations(CataloguePart):
         waiting = conversation.waiting
         if waiting is None or not self.is_closed(auth, conversation):
             return conversation
-        asks = Clarification(question=withheld_note(0))
+        asks = Clarification(question=WITHHELD)
         return replace(conversation, waiting=replace(waiting, clarification=asks))
 
     def is_closed(self, auth: AuthContext, conversation: Conversation) -> bool:
@@ -173,7 +173,7 @@ class Conversations(CataloguePart):
         result = self._value("SELECT result FROM runs WHERE run_id = ?", (turn["run_id"],))
         turn["answer"] = closed.answer(json.loads(result))
         if turn["clarification"] is not None:
-            turn["clarification"] = {"question": withheld_note(0), "options": []}
+            turn["clarification"] = {"question": WITHHELD, "options": []}
             turn["reply"] = HIDDEN if turn["reply"] else ""
 
     def _missing_runs(self, name: str) -> None:

@@ -18,6 +18,7 @@ from stores.sqlite.database import CataloguePart
 from stores.sqlite.embeddings import Vector, store_sentences, store_vectors
 from stores.sqlite.permissions import OPERATOR, WriteAccess, add_alias, alias_of
 from stores.sqlite.rows import ChunkRow, DocumentRow, FileRow
+from stores.sqlite.set_lists import carry_list
 from stores.sqlite.sums import FILE, sign
 from stores.sqlite.writer import bump, find_document, remove_document, replace_document, unswept
 
@@ -65,7 +66,8 @@ class Changes:
     """Hold what one transaction changes.
 
     `paths` are the places of the files that `documents` come from, by name, and `aliases` what
-    their writer calls them, where that is another name; `moved` are the places of unchanged files;
+    their writer calls them, where that is another name; `previous` are the names that renamed
+    files had; `moved` are the places of unchanged files;
     `replaced` are ids of documents that others stand for now; `left_out` is what was left out of
     each file that was read to its end.
     """
@@ -77,6 +79,7 @@ class Changes:
     replaced: Sequence[str] = ()
     left_out: Mapping[str, Sequence[LeftOutRow]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
+    previous: Mapping[str, str] = field(default_factory=dict)
 
     def files(self) -> set[str]:
         """Return the names of all files that it changes."""
@@ -272,6 +275,8 @@ def _write(
         _begin(connection, collection.id, name, path)
         if name in changes.aliases:
             add_alias(connection, collection.id, "file", name, changes.aliases[name])
+    for name, before in changes.previous.items():
+        carry_list(connection, collection.id, before, name)
     for document_id in changes.replaced:
         if row := find_document(connection, collection.id, document_id):
             remove_document(connection, collection.id, row["id"], access)

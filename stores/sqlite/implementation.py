@@ -20,6 +20,7 @@ from stores.runlog.conversations import Conversations
 from stores.runlog.jobs import JobRows
 from stores.runlog.runs import FeedbackNotes, Runs
 from stores.segments.postings import KEYWORDS_WEIGHT, SECTION_WEIGHT, TITLE_WEIGHT
+from stores.sqlite.access_lists import AccessLists
 from stores.sqlite.catalogue import VisiblePassages
 from stores.sqlite.database import Database, explained
 from stores.sqlite.files import Files
@@ -49,7 +50,7 @@ class SqliteCatalogue(Listing, Records):
         return self._fulltext.inverse_frequencies(collection_id, wanted)
 
 
-class SqliteIntake(Writer, Files, Arrangement):
+class SqliteIntake(Writer, Files, AccessLists, Arrangement):
     """Keep what ingest reads and writes."""
 
     def rebuild_words(self, progress: Callable[[str, int, int], None]) -> int:

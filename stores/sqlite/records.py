@@ -375,7 +375,8 @@ class Records(CataloguePart):
 
 # No row id is used twice, so these tell any two states of a collection apart.
 _STATE = """SELECT count(*), max(id), (SELECT count(*) FROM quarantine),
-    (SELECT max(document) FROM quarantine) FROM documents WHERE collection_id = ?"""
+    (SELECT max(document) FROM quarantine), (SELECT value FROM meta WHERE key = 'acl_changes')
+    FROM documents WHERE collection_id = ?"""
 
 # The fields that most records have, by name, each with its first values in order, long ones last
 # and not shown; the files, `shown` being whether of records; and, of few files, the fields of each.

@@ -20,6 +20,7 @@ from stores.sqlite.embeddings import Vector, known_hashes, store_sentences, stor
 from stores.sqlite.permissions import GIVEN_ID, WriteAccess, add_alias
 from stores.sqlite.rows import DocumentRow
 from stores.sqlite.schema import SECRET
+from stores.sqlite.set_lists import carry_list, drop_list, drop_lists, set_list
 from stores.sqlite.sums import sign
 
 TABLES = ("collections", "documents", "chunks")
@@ -91,6 +92,7 @@ class Writer(CataloguePart):
             if not count:
                 connection.execute("DELETE FROM files WHERE collection_id = ?", (collection.id,))
                 connection.execute("DELETE FROM collections WHERE id = ?", (collection.id,))
+                drop_lists(connection, collection.id)
                 fulltext.drop_table(connection, collection.id)
 
     def missing_vectors(self, model: str, hashes: Iterable[str]) -> set[str]:
@@ -192,6 +194,7 @@ def replace_document(
     if row is not None:
         remove_document(connection, collection.id, row["id"], access)
         if row["file"] != document.file:  # which is not unchanged when it comes again
+            carry_list(connection, collection.id, row["file"], document.file)
             of_file = (collection.id, row["file"])
             query = "UPDATE files SET fingerprint = '' WHERE collection_id = ? AND relative = ?"
             connection.execute(query, of_file)
@@ -213,6 +216,10 @@ def remove_document(
 def _insert(connection: sqlite3.Connection, collection: Collection, document: DocumentRow) -> None:
     metadata = json.dumps(document.metadata, ensure_ascii=False)
     given = {"collection": collection.id, "tenant": collection.tenant, "metadata": metadata}
+    was_set = set_list(connection, collection.id, document.file)
+    acl = document.acl or was_set
+    if was_set != acl:  # an ingest that names readers has the last word
+        drop_list(connection, collection.id, document.file)
     row_id = _inserted(
         connection,
         f"""INSERT INTO documents (id, key, collection_id, tenant, document_id, file, source, title,
@@ -220,10 +227,10 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
            body_hash, indexed_at) VALUES ({next_id("documents")}, :key, :collection, :tenant,
            :document_id, :file, :source, :title, :format, :language, :is_record, :is_open, :version,
            :updated_at, :content_hash, :metadata, :body_hash, datetime('now'))""",
-        {**vars(document), **given, "is_open": not document.acl},
+        {**vars(document), **given, "is_open": not acl},
     )
     connection.executemany(
-        "INSERT INTO document_acl VALUES (?, ?)", [(row_id, role) for role in document.acl]
+        "INSERT INTO document_acl VALUES (?, ?)", [(row_id, role) for role in acl]
     )
     connection.executemany(
         "INSERT INTO record_fields VALUES (?, ?, ?, ?, ?, ?)",

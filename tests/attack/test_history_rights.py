@@ -1,15 +1,19 @@
 """What was asked is shown under the rights of now: runs, conversations, drawings, exports.
 
-`HISTORY_WORLDS=200 pytest tests/attack/test_history_rights.py` tries more random worlds.
+`HISTORY_WORLDS=300 pytest -s tests/attack/test_history_rights.py -k by_any_path` tries more random
+worlds and counts.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,7 @@ from app import session as composing
 from app.session import Session
 from cli import app
 from core.auth import AuthContext
+from core.errors import CarrelError
 from core.settings import load_settings
 from core.trace import ModelCall, RunRecord, StageStep
 from core.types import Plan, SubQuestion
@@ -41,6 +46,7 @@ from serve.runs.answer_cache import AnswerCache
 from serve.services import make_app_state
 from stores.accounts.keys import Keys
 from stores.erasure.documents import named_document
+from stores.erasure.redaction import WITHHELD
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.rows import DocumentRow
 from stores.sqlite.sums import sign
@@ -202,7 +208,7 @@ def test_an_access_list_that_changed_and_a_lesser_key_close_all_views(world: Wor
         assert seen.keys() == before.keys()
         check(seen)
         check({"feedback": admin.get("/api/v1/feedback").text})
-        assert "2 passages are withheld: their documents are closed" in str(seen)
+        assert WITHHELD in str(seen)
         for name in CLOSED:
             world.put(name, TEXTS[name], "other")
         check(history(lea))
@@ -218,12 +224,9 @@ def test_claims_stay_whose_documents_are_open(world: World) -> None:
     run = world.ask(f"{SUM} And when was the harbour case agreed?")
     assert len(run.result["claims"]) == 2
     shown = world.load(run, PLAIN)
-    first, second = shown.result["claims"]
-    assert (first["text"], second["text"]) == ("", TEXTS["dates"].rstrip())
-    assert shown.result["answer"].startswith(f"{TEXTS['dates']} [2]\n[2 passages are withheld")
-    assert shown.result["warnings"] == [
-        "2 passages are withheld: their documents are closed to you now"
-    ]
+    assert [claim["text"] for claim in shown.result["claims"]] == [TEXTS["dates"].rstrip()]
+    assert shown.result["answer"] == f"{TEXTS['dates']} [1]\n[{WITHHELD}]"
+    assert (shown.result["warnings"], shown.result["withheld"]) == ([WITHHELD], True)
     assert SECRET not in shown.model_dump_json() and SECRET not in run_page(shown)
     assert world.load(run) == run
 
@@ -398,19 +401,25 @@ def test_where_tokens_say_the_names_an_admin_gives_none(world: World) -> None:
         assert admin.post("/api/v1/keys", json={}).status_code == 201
 
 
-# Random documents, rights at asking time and rights at reading time.
+# Random documents, lists and callers; rights change; then everybody reads by every path.
 
-ROLES = ("red", "blue")
-NAMES = ("case", "dates", "society", "berg")
-rights = st.frozensets(st.sampled_from(ROLES))
-callers = st.builds(
-    AuthContext,
-    tenant=st.just("acme"),
-    user=st.just("lea"),
-    roles=rights,
-    allowed_sources=st.sampled_from([None, None, None, ("case", "berg", "open"), ("*s*", "open")]),
+ROLES, NAMES = ("red", "blue"), ("case", "dates", "society", "berg")
+PRINCIPALS = (*ROLES, "user:lea", "user:tom")
+acls = st.frozensets(st.sampled_from(PRINCIPALS), max_size=2)
+ANYWHERE = [None, None, None, ("case", "berg", "open"), ("*s*", "open")]
+limits = st.tuples(st.frozensets(st.sampled_from(ROLES)), st.sampled_from(ANYWHERE))
+changes = st.dictionaries(
+    st.sampled_from(NAMES),
+    st.one_of(
+        st.tuples(st.sampled_from(["set", "new text", "ingested again"]), acls),
+        st.just(("forgotten", frozenset[str]())),
+    ),
+    max_size=4,
 )
 QUESTIONS = (SUM, AND_WHEN, BORN, "Which case?", "What is the colour of the harbour case?")
+LETTERS = str.maketrans("0123456789", "ghijklmnop")
+WORLDS = int(os.environ.get("HISTORY_WORLDS", "6"))
+GONE = frozenset({"nobody"})  # the list of a document that was forgotten
 
 
 @dataclass(frozen=True)
@@ -432,15 +441,17 @@ class Version:
         return f"{TEXTS[self.name][:-1]} {self.mark} indeed."
 
     def open_to(self, auth: AuthContext) -> bool:
+        """Tell whether somebody may read it; users are called NAME and the number of the world."""
+        if auth.tenant != "acme" or self.acl == GONE:
+            return False
         allowed = auth.allowed_sources
         within = allowed is None or any(Path(self.name).match(one) for one in allowed)
-        return within and (not self.acl or bool(self.acl & auth.roles))
+        known = {*auth.roles, f"user:{auth.user.rstrip('0123456789')}"}
+        return within and (not self.acl or bool(self.acl & known))
 
-
-LETTERS = str.maketrans("0123456789", "ghijklmnop")
-changes = st.dictionaries(st.sampled_from(NAMES), st.tuples(st.booleans(), rights), max_size=3)
-worlds = 0
-WORLDS = int(os.environ.get("HISTORY_WORLDS", "10"))
+    @property
+    def stored_acl(self) -> list[str]:
+        return [f"{one}{self.world}" if "user:" in one else one for one in sorted(self.acl)]
 
 
 def poisoned(run: RunRecord, mark: str) -> RunRecord:
@@ -458,7 +469,7 @@ def poisoned(run: RunRecord, mark: str) -> RunRecord:
     texts = {"reason": mark, "degraded": mark, "calls": [call], "stages": [stage]}
     trail = [
         step.model_copy(
-            update={**texts, "arguments": {mark: mark}}
+            update={**texts, "arguments": {"query": mark}}
             | ({"decision": mark} if step.node in ("rewrite", "extract", "plan") else {})
         )
         for step in run.trail
@@ -466,86 +477,214 @@ def poisoned(run: RunRecord, mark: str) -> RunRecord:
     return run.model_copy(update={"result": result, "trail": trail})
 
 
-def views(world: World, auth: AuthContext, runs: Sequence[str], talk: str) -> dict[str, str]:
-    """Return every view of history, as text."""
-    store = world.session.store
-    kept = store.runs
-    admin = auth.model_copy(update={"user": "ada"})
-    found = {
-        "newest": str(store.runs.newest(auth, 50)),
-        "talks": str(kept.newest_conversations(auth, 50)),
-        "talk": str(kept.load_conversation(auth, talk)),
-        "turns": json.dumps(
-            kept.turns(auth, kept.load_conversation(auth, talk)), ensure_ascii=False
-        ),
-        "feedback": str(list(store.runs.export_feedback(auth))),
-        "of all": str(list(store.runs.export_feedback(admin, everyone=True))),
+def attempted(read: Callable[[], Any]) -> str:
+    """Return what a read tells, be it an error."""
+    try:
+        return str(read())
+    except CarrelError as error:
+        return str(error)
+
+
+def stored_views(world: World, auth: AuthContext, runs: Sequence[str], talk: str) -> dict[str, str]:
+    """Return all that the stores and drawings tell of the past, and of the documents."""
+    store, name = world.session.store, world.collection.name
+    kept, admin = store.runs, auth.model_copy(update={"user": "ada"})
+
+    def turns() -> str:
+        found = kept.turns(auth, kept.load_conversation(auth, talk))
+        return json.dumps(found, ensure_ascii=False)
+
+    def listed() -> list[Any]:
+        return store.catalogue.list_documents(auth, store.catalogue.visible_collection(auth, name))
+
+    reads: dict[str, Callable[[], Any]] = {
+        "newest": lambda: kept.newest(auth, 50),
+        "talks": lambda: kept.newest_conversations(auth, 50),
+        "talk": lambda: kept.load_conversation(auth, talk),
+        "turns": turns,
+        "opinions": lambda: list(kept.export_feedback(auth)),
+        "opinions of all": lambda: list(kept.export_feedback(admin, everyone=True)),
+        "documents": listed,
+        "names": lambda: store.catalogue.document_names(auth, world.collection.id),
+        "records": lambda: store.catalogue.describe_records(auth, world.collection.id),
     }
     for run_id in runs:
-        run = store.runs.load(auth, run_id)
-        found |= {f"run {run_id}": run.model_dump_json(), f"page {run_id}": str(run_page(run))}
-        found[f"path {run_id}"] = str(path_drawing(run))
-        if plan_of(run).questions:
-            found[f"plan {run_id}"] = str(plan_drawing(plan_of(run), outcome_of(run)))
-    return found
+        reads |= {
+            f"run {run_id}": lambda r=run_id: kept.load(auth, r).model_dump_json(),
+            f"page {run_id}": lambda r=run_id: run_page(kept.load(auth, r)),
+            f"path {run_id}": lambda r=run_id: path_drawing(kept.load(auth, r)),
+            f"plan {run_id}": lambda r=run_id: drawn_plan(kept.load(auth, r)),
+        }
+    return {path: attempted(read) for path, read in reads.items()}
 
 
-def test_no_view_of_history_says_what_is_closed_now(tmp_path: Path) -> None:
-    with opened(tmp_path / "worlds") as base:
+def drawn_plan(run: RunRecord) -> str:
+    return str(plan_drawing(plan_of(run), outcome_of(run))) if plan_of(run).questions else ""
+
+
+def served_views(
+    client: httpx.Client, collection: str, runs: Sequence[str], talk: str
+) -> dict[str, str]:
+    """Return all that a server tells a caller, who asks again as well."""
+    api, within = "/api/v1", {"collection": collection}
+    asked = {"question": SUM, **within}
+    said = [{"role": "user", "content": SUM}]
+    calls: list[tuple[str, str, dict[str, Any]]] = [
+        *(("GET", f"{api}/runs/{run}{end}", {}) for run in runs
+          for end in ("", "/graph.svg", "/plan.svg")),
+        *(("GET", f"{api}/{end}", {}) for end in (
+            "runs", "conversations", f"conversations/{talk}", "feedback", "feedback?format=jsonl",
+            "collections", "jobs")),
+        ("GET", f"{api}/documents", {"params": within}),
+        *(("GET", f"{api}/documents/passages", {"params": within | {"document_id": name}})
+          for name in NAMES),
+        *(("POST", f"{api}/search", {"json": {"query": TEXTS[name], **within}}) for name in NAMES),
+        ("POST", f"{api}/chat", {"json": asked}),
+        ("POST", f"{api}/chat", {"json": {"question": AND_WHEN, "conversation_id": talk}}),
+        ("POST", "/v1/chat/completions",
+         {"json": {"model": f"carrel:{collection}", "messages": said}}),
+        ("POST", "/agent/invoke", {"json": {"input": asked}}),
+    ]  # fmt: skip
+    return {
+        f"{number} {method} {path}": client.request(method, path, **given).text
+        for number, (method, path, given) in enumerate(calls)
+    }
+
+
+Told = list[tuple[AuthContext, dict[str, str]]]
+
+
+@dataclass
+class Worlds:
+    """Make worlds in one served directory, change rights, let all read, and count the cases."""
+
+    session: Session
+    url: str
+    made: int = 0
+    cases: int = 0
+    shown: int = 0
+
+    def caller(self, user: str, limit: Any, tenant: str = "acme") -> AuthContext:
+        roles, sources = limit
+        name = f"{user}{self.made}"
+        return AuthContext(tenant=tenant, user=name, roles=roles, allowed_sources=sources)
+
+    def client(self, auth: AuthContext) -> tuple[httpx.Client, str]:
+        """Return a client with a key of the caller's rights, and the key's id."""
+        given = {"user": auth.user, "roles": auth.roles, "sources": auth.allowed_sources}
+        text, key = self.session.store.accounts.keys.create(auth.tenant, **given)
+        head = {"Authorization": f"Bearer {text}"}
+        return httpx.Client(base_url=self.url, headers=head, timeout=SECONDS, verify=False), key.id
+
+    def world(self, first: Sequence[Version]) -> World:
+        intake = self.session.store.intake
+        world = World(self.session, intake.open_collection("acme", f"w{self.made}", None))
+        intake.open_collection("zoo", f"w{self.made}", None)
+        for one in first:
+            world.put(one.name, one.text, *one.stored_acl)
+        world.put("open", "Everybody may see the collection.")
+        return world
+
+    def change(self, world: World, now: Version, how: str) -> Version:
+        """Change a document; return it as it is then."""
+        if how == "set":
+            given = {"acl": now.stored_acl, "by": LEA}
+            self.session.store.intake.set_access([world.collection], now.name, **given)
+        elif how == "forgotten":
+            maintenance = self.session.store.maintenance
+            found = maintenance.named_document(world.collection, now.name)
+            maintenance.forget(world.collection, [found])
+            return replace(now, acl=GONE)
+        else:
+            world.put(now.name, now.text, *now.stored_acl)
+        return now
+
+    def read(
+        self, world: World, reader: AuthContext, asked: Question, ids: Sequence[str], talk: str
+    ) -> dict[str, str]:
+        """Return all that a reader is told, who asks again as well."""
+        told = stored_views(world, reader, ids, talk)
+        finished = AnswerCache(self.session)
+        found = finished.find(finished.key_of(asked, reader), reader)
+        told["cached answer"] = "" if found is None else found.model_dump_json()
+        client, _ = self.client(reader)
+        with client:
+            told |= served_views(client, world.collection.name, ids, talk)
+        return told
+
+    def check(self, told: Told, first: Sequence[Version], later: dict[str, Version]) -> None:
+        """Find no mark in what a reader is told who may not see its document now."""
+        for (reader, paths), old in product(told, first):
+            now = later[old.name]
+            for one in {old, now}:
+                self.cases += len(paths)
+                as_then = one.mark == now.mark or old.open_to(reader)
+                seen = {path for path, text in paths.items() if one.mark in text}
+                excerpts = {path: _around(paths[path], one.mark) for path in seen}
+                assert not seen or (now.open_to(reader) and as_then), (one, now, reader, excerpts)
+                self.shown += len(seen)
+
+
+def _around(text: str, mark: str) -> list[str]:
+    """Return where a mark stands."""
+    return [text[max(0, at.start() - 60) : at.end() + 20] for at in re.finditer(mark, text)][:3]
+
+
+def test_nobody_is_told_by_any_path_what_is_closed_to_them_now(tmp_path: Path) -> None:
+    with opened(tmp_path / "worlds") as base, running(make_app_state(base.session)) as url:
+        worlds, store = Worlds(base.session, url), base.session.store
 
         @settings(
-            max_examples=examples(WORLDS, quick=3),
+            max_examples=examples(WORLDS, quick=2),
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
         @given(
-            acls=st.tuples(rights, rights, rights, rights),
-            asking=callers,
-            reading=callers,
+            lists=st.tuples(acls, acls, acls, acls),
+            asking=limits,
+            reading=limits,
             questions=st.lists(st.sampled_from(QUESTIONS), min_size=1, max_size=3),
             changed=changes,
             poison=st.sampled_from(NAMES),
         )
-        def check(acls, asking, reading, questions, changed, poison):
-            global worlds
-            worlds += 1
-            writer = base.session.store.intake
-            world = World(base.session, writer.open_collection("acme", f"w{worlds}", None))
-            first = [Version(name, 0, acl, worlds) for name, acl in zip(NAMES, acls, strict=True)]
-            for one in first:
-                world.put(one.name, one.text, *one.acl)
-            world.put("open", "Everybody may see the collection.")
-            talk = world.begin(asking)
-            runs = [world.ask(question, asking, talk) for question in questions]
-            alone = world.ask(questions[0], asking)
-            of_poison = first[NAMES.index(poison)]
-            named = {item["document_id"] for item in alone.result["evidence"]}
-            if poison in named:  # else nobody could have known its words
-                store = world.session.store
-                store.runs.save(poisoned(alone, of_poison.mark))
-            runs.append(alone)
-            notes = world.session.store.runs
-            ids = list(dict.fromkeys(run.run_id for run in runs))
+        def check(lists, asking, reading, questions, changed, poison):
+            worlds.made += 1
+            first = [Version(n, 0, acl, worlds.made) for n, acl in zip(NAMES, lists, strict=True)]
+            world, asker = worlds.world(first), worlds.caller("lea", asking)
+            revoked, key = worlds.client(asker)
+            name = world.collection.name
+            revoked.post("/api/v1/chat", json={"question": questions[0], "collection": name})
+            talk = world.begin(asker)
+            runs = [world.ask(question, asker, talk) for question in questions]
+            alone = world.ask(questions[0], asker)
+            mark = first[NAMES.index(poison)].mark
+            if poison in {item["document_id"] for item in alone.result["evidence"]}:
+                store.runs.save(poisoned(alone, mark))  # else nobody could have known its words
+            ids = list(dict.fromkeys(run.run_id for run in (*runs, alone)))
             for run_id in ids:
-                notes.save_feedback("acme", "lea", run_id, "up", "")
-            before = views(world, asking, ids, talk)
+                store.runs.save_feedback("acme", asker.user, run_id, "up", "")
+            asked = Question(text=questions[0], collection=name)
+            finished = AnswerCache(base.session)
+            finished.remember(finished.key_of(asked, asker), alone)
+            before = stored_views(world, asker, ids, talk)
             later = {one.name: one for one in first}
-            for name, (edited, acl) in changed.items():
-                later[name] = Version(name, int(edited), acl, worlds)
-                world.put(name, later[name].text, *acl)
-            if not changed:
-                assert views(world, asking, ids, talk) == before
-            shown = views(world, reading, ids, talk)
-            follow_up = world.ask(AND_WHEN, reading, talk)
-            shown["follow-up"] = follow_up.model_dump_json()
-            shown["state"] = world.state(talk)
-            after = views(world, reading, [follow_up.run_id], talk)
-            shown |= {f"{name} after": text for name, text in after.items()}
-            for old in first:
-                now = later[old.name]
-                if not now.open_to(reading):
-                    assert not {name for name, text in shown.items() if now.mark in text}, now
-                if old.mark != now.mark and not (now.open_to(reading) and old.open_to(reading)):
-                    assert not {name for name, text in shown.items() if old.mark in text}, old
+            for title, (how, acl) in changed.items():
+                now = Version(title, int(how == "new text"), acl, worlds.made)
+                later[title] = worlds.change(world, now, how)
+            assert changed or stored_views(world, asker, ids, talk) == before
+            store.accounts.keys.revoke(key)
+            nobody = asker.model_copy(update={"tenant": "revoked"})
+            told: Told = [(nobody, served_views(revoked, name, ids, talk))]
+            revoked.close()
+            readers = [worlds.caller("lea", reading), asker, worlds.caller("tom", reading)]
+            for reader in (*readers, worlds.caller("lea", reading, "zoo")):
+                told.append((reader, worlds.read(world, reader, asked, ids, talk)))
+                if reader is readers[0]:  # it was the last to go on with the conversation
+                    told[-1][1]["state"] = world.state(talk)
+            worlds.check(told, first, later)
 
         check()
+    sys.stdout.write(
+        f"\n{worlds.made} worlds, {worlds.cases} cases, {worlds.shown} shown, 0 leaks\n"
+    )
+    assert worlds.shown > 0

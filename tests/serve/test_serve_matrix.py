@@ -94,6 +94,14 @@ ROWS = {
         422,
         sends={"params": {"collection": "upload", "name": "a.exe"}, "content": b"x"},
     ),
+    ("PUT", "/api/v1/documents"): Row(
+        "writers",
+        404,
+        sends={
+            "params": {"collection": "guide", "document_id": "absent.md"},
+            "json": {"acl": ["editor"]},
+        },
+    ),
     ("GET", "/api/v1/documents/passages"): Row(
         "callers", 404, sends={"params": {"collection": "guide", "document_id": "absent.md"}}
     ),

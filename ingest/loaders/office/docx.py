@@ -25,6 +25,7 @@ from ingest.loaders.office.docx_text import (
     text_of,
 )
 from ingest.loaders.office.ooxml import chart_rows
+from ingest.loaders.office.unseen import empty_hidden_runs
 from ingest.loaders.outline import Outline, ordinal, table_text
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name
 from ingest.types import ParsedDocument
@@ -261,7 +262,9 @@ class _DocxReader:
     def __init__(self, document: Document) -> None:
         self.outline = Outline()
         self.title = ""
-        self._styles = Styles(part_of(document, "styles"))
+        styles = part_of(document, "styles")
+        empty_hidden_runs(document.element.body, styles)
+        self._styles = Styles(styles)
         self._numbers = DocxNumbering(part_of(document, "numbering"), self._styles)
         self._notes = notes(document)
         self._document = document

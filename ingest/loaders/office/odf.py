@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.office.unseen import empty_hidden_spans
 from ingest.loaders.outline import Outline, ordinal, table_text
 from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
 from ingest.loaders.web.xml_tree import (
@@ -352,6 +353,7 @@ def documents(
         format_name, blocks = "odp", _slides(deck)
     elif (text := child(body, "text")) is not None:
         outline = Outline()
+        empty_hidden_spans(root)
         add_blocks(outline, text, OdfNumbering(root, styles))
         format_name, blocks, heading = "odt", outline.finish(), outline.first_heading
     else:

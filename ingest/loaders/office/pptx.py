@@ -14,6 +14,7 @@ from ingest.loaders.limits import LoadLimits, because, check_pages, report_damag
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.docx_text import linear
 from ingest.loaders.office.ooxml import chart_rows
+from ingest.loaders.office.unseen import empty_hidden_runs
 from ingest.loaders.outline import Outline, picture_text, table_text, write_superscript
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
@@ -37,6 +38,7 @@ def unwrap(slide: Element) -> None:
     # Ink: python-pptx takes it for a shape and fails.
     for ink in [e for e in slide.iter() if local_name(e) == "contentPart"]:
         ink.getparent().remove(ink)
+    empty_hidden_runs(slide)
 
 
 def text_of(holder: Element) -> str:
@@ -145,6 +147,8 @@ def _read_slide(slide: Any, number: int, title: str, height: int) -> list[Block]
 
 def _add_shapes(outline: Outline, shapes: Iterable[Shape], height: int, depth: int) -> None:
     for shape in sorted(shapes, key=lambda shape: _place(shape, height)):
+        if depth == 0 and _is_off(shape, height):
+            continue
         if hasattr(shape, "shapes"):
             if depth < _MAX_DEPTH:
                 _add_shapes(outline, shape.shapes, height, depth + 1)
@@ -164,6 +168,12 @@ def _add_shapes(outline: Outline, shapes: Iterable[Shape], height: int, depth: i
 def _place(shape: Shape, height: int) -> tuple[int, int]:
     top, left = shape.top or 0, shape.left or 0
     return round(top / (height * _SAME_LINE)), left
+
+
+def _is_off(shape: Shape, height: int) -> bool:
+    """Tell whether a shape lies left of its slide, above or below it."""
+    top, left = shape.top or 0, shape.left or 0
+    return left + (shape.width or 0) < 0 or top + (shape.height or 0) < 0 or top > height
 
 
 def _is_furniture(shape: Shape) -> bool:

@@ -29,6 +29,10 @@ _OPENED = {
 _NOTE = re.compile(r"\s*\x01([^\x01\x02]*)\x02")
 
 
+# Hidden text, and text of less than three points, up to its end or that of its group.
+_UNSEEN = re.compile(rb"\\(?:v1?|fs[0-4])(?![a-z0-9])[^{}]*?(?=\\(?:v0|fs|plain)(?![a-z])|[{}])")
+
+
 def flatten_groups(raw: bytes) -> bytes:
     """Return RTF whose notes and text boxes are plain groups, without binary data."""
     if not _WANTED.search(raw):
@@ -85,7 +89,7 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
     """Return the text of RTF, a blank line after each paragraph, and its metadata."""
     convert: Callable[[str, str, str], str] = rtf_to_text
     # RTF is ASCII; bytes above it stand for the document's code page and are written as such.
-    source = _escape(_EMBEDDED.sub(b"", flatten_groups(raw)))
+    source = _escape(_EMBEDDED.sub(b"", flatten_groups(_UNSEEN.sub(b"", raw))))
     if len(source) > limits.max_characters * 20:
         raise DocumentError(
             f"{len(source)} characters of RTF; the limit is 20 times {limits.max_characters}"

@@ -164,7 +164,16 @@ _FURNITURE_CLASS = re.compile(
 )
 _MIN_PARAGRAPHS = 3  # in a noscript; fewer are a notice; chosen, not measured
 _MAX_DIGITS = 10  # of a number; chosen, not measured
-_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_END = r"\s*(?:!important\s*)?(?:;|$)"
+_HIDDEN_STYLE = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|(?<![\w-])(?:font-size\s*:\s*[01](?:\.\d+)?(?:px|pt)?"
+    r"|opacity\s*:\s*0(?:\.0+)?|color\s*:\s*transparent"
+    rf"|(?:text-indent|left|top|margin-left)\s*:\s*-(?:\d{{3,}}r?em|\d{{4,}}(?:px|pt)?)){_END}",
+    re.I,
+)
+_PAPER = r"(?:white|#fff(?:fff)?|rgba?\(\s*255\s*,\s*255\s*,\s*255[^)]*\))"
+_WHITE = re.compile(rf"(?:^|[;\s])color\s*:\s*{_PAPER}{_END}", re.I)
+_COLOURED = re.compile(rf"background(?:-color)?\s*:\s*(?!{_PAPER}{_END})\S", re.I)
 
 
 class HtmlWalk:
@@ -265,12 +274,6 @@ class HtmlWalk:
         if tag == "noscript":  # a sentence about JavaScript, or the page itself
             return len(node.css("p")) < _MIN_PARAGRAPHS
         attributes = node.attributes
-        if (
-            "hidden" in attributes
-            or attributes.get("aria-hidden") == "true"
-            or _HIDDEN_STYLE.search(attributes.get("style") or "")
-        ):
-            return True
         if self._keep_furniture:
             return False
         if attributes.get("role") in _FURNITURE_ROLES:
@@ -381,7 +384,31 @@ def _tree(text: str) -> LexborHTMLParser:
             # that a person wrote is nested like this: keep the words, drop the tags.
             text = _TAG.sub("\n", _UNSEEN.sub(" ", text))
             break
-    return LexborHTMLParser(text)
+    tree = LexborHTMLParser(text)
+    styled = tree.css("[hidden], [aria-hidden=true], [style], font[color]")
+    for node in _outermost([node for node in styled if _is_hidden(node)]):
+        node.decompose()
+    return tree
+
+
+def _is_hidden(node: LexborNode) -> bool:
+    """Tell whether a reader of the page does not see a part of it; styles of classes are unknown.
+
+    White is a colour of text wherever something may be behind it.
+    """
+    attributes = node.attributes
+    style = attributes.get("style") or ""
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        return True
+    if _HIDDEN_STYLE.search(style):
+        return True
+    white = _WHITE.search(style) or _WHITE.match(f"color:{attributes.get('color')}")
+    return white is not None and not any(
+        _COLOURED.search(one.attributes.get("style") or "")
+        or {"class", "bgcolor", "id"}.intersection(one.attributes)
+        for one in (node, *_above(node))
+        if one.tag not in ("html", "body", "-document", None)
+    )
 
 
 def _blocks(tree: LexborHTMLParser) -> tuple[list[Block], str]:

@@ -107,10 +107,14 @@ def follows(item: Evidence, evidence: Sequence[Evidence], step: int = 1) -> Evid
 
 
 def code_spans(text: str, spans: tuple[Span, ...]) -> frozenset[int]:
-    """Return the places of sentences that stand within fences."""
-    inside, found = False, set()
-    for place, (start, end) in enumerate(spans):
-        fences = text[start:end].count("```") + text[start:end].count("~~~")
+    """Return the places of sentences that stand within fences; one without an end fences nothing.
+
+    Else a lone fence in a text would keep all that follows it from being an answer.
+    """
+    marks = [text[start:end].count("```") + text[start:end].count("~~~") for start, end in spans]
+    inside, found, paired = False, set(), sum(marks) // 2 * 2
+    for place, fences in enumerate(marks):
+        fences, paired = min(fences, paired), max(0, paired - fences)
         if inside or fences:
             found.add(place)
         inside ^= bool(fences % 2)

@@ -71,7 +71,7 @@ async function saved(app) {
   }
 }
 
-const KINDS = ["login", "login_failed", "retrieval", "answer", "upload", "deletion", "key_created", "key_revoked", "settings"];
+const KINDS = ["login", "login_failed", "retrieval", "answer", "upload", "deletion", "access_changed", "key_created", "key_revoked", "settings"];
 
 /** Show who did what, as far as this server keeps it, the newest first. */
 export async function auditSection(root, app) {

@@ -72,7 +72,7 @@ async function listView(root, app, wanted) {
     const shown = documents.slice(0, PAGE);
     status.textContent = "";
     table.hidden = false;
-    fill(body, shown.map((one) => rowNode(app, current, one, remove)));
+    fill(body, shown.map((one) => rowNode(app, current, one, remove, share)));
     pager.hidden = seen.length < 2 && documents.length <= PAGE;
     pager.children[1].textContent = `Page ${seen.length}`;
     back.disabled = seen.length < 2;
@@ -96,6 +96,25 @@ async function listView(root, app, wanted) {
     await refresh();
   }
 
+  async function share(one) {
+    const names = el("input", { "aria-label": "Who may read it", placeholder: "legal, user:ann", spellcheck: "false", size: 28 });
+    const agreed = await confirmed({
+      heading: `Who may read “${one.title || one.source}”?`,
+      text: el("span", null, "Roles and user:NAME, with commas, or “everyone”. They replace those of now, for all that its file holds. ", names),
+      action: "Replace",
+    });
+    if (!agreed) return;
+    const acl = names.value.split(",").map((name) => name.trim()).filter(Boolean);
+    try {
+      const readers = acl.join() === "everyone" ? { everyone: true } : { acl };
+      const done = await app.api.put("/api/v1/documents", readers, { collection: current, document_id: one.document_id });
+      app.toast(`Read by: ${done.acl.join(", ") || "everyone"}`);
+    } catch (error) {
+      app.toast(errorText(error));
+    }
+    await refresh();
+  }
+
   return () => uploads && uploads.leave();
 }
 
@@ -105,7 +124,7 @@ function headRow(writes) {
     writes ? el("th", { scope: "col" }, el("span", { class: "sr" }, "Actions")) : null);
 }
 
-function rowNode(app, collection, one, remove) {
+function rowNode(app, collection, one, remove, share) {
   const name = one.title || one.source;
   const place = `#/documents/${encodeURIComponent(collection)}/${encodeURIComponent(one.document_id)}`;
   return el("tr", null,
@@ -114,5 +133,7 @@ function rowNode(app, collection, one, remove) {
     el("td", null, one.format), el("td", null, one.language === "und" ? "" : one.language), el("td", null, one.version),
     el("td", { class: "number" }, one.chunks.toLocaleString(), el("span", { class: "narrow" }, ` ${count(one.chunks, "passage").replace(/^\S+ /, "")}`)),
     el("td", { class: "date" }, one.updated_at || dateText(one.indexed_at)),
-    app.me.may.write ? el("td", { class: "end" }, el("button", { type: "button", class: "quiet danger-text", "aria-label": `Delete ${name}`, onclick: () => remove(one) }, "Delete")) : null);
+    app.me.may.write ? el("td", { class: "end" },
+      el("button", { type: "button", class: "quiet", "aria-label": `Readers of ${name}`, onclick: () => share(one) }, "Readers"),
+      el("button", { type: "button", class: "quiet danger-text", "aria-label": `Delete ${name}`, onclick: () => remove(one) }, "Delete")) : null);
 }

@@ -1,0 +1,115 @@
+"""`carrel acl`: who may read a document, shown and replaced without another ingest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from cli.arguments import DEFAULT_TENANT, Data, Json, Tenant
+from cli.options import opened, opened_catalogue, settings_from, storable, storables
+from cli.server.access import OPERATOR
+from cli.server.running import host
+from cli.terminal.output import counted, print_json, stdout
+from core.auth import AuthContext, checked_name, checked_principal
+from core.errors import CallerError
+
+if TYPE_CHECKING:
+    from stores.ports import Catalogue
+    from stores.sqlite.access_lists import AccessList
+    from stores.sqlite.catalogue import Collection
+
+app = typer.Typer(help="Show and replace who may read a document; nothing is ingested again.")
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE", help="A source as `carrel documents` shows it.", show_default=False
+    ),
+]
+Within = Annotated[
+    str | None,
+    typer.Option("--collection", "-c", help="The collection that it is in.", show_default="any"),
+]
+
+
+@app.command("set")
+def set_readers(
+    source: Source,
+    acl: Annotated[
+        list[str] | None,
+        typer.Option("--acl", help="Who may read it: a role or user:NAME; repeat for more."),
+    ] = None,
+    everyone: Annotated[
+        bool, typer.Option("--everyone", help="Open it to the whole tenant.")
+    ] = False,
+    collection: Within = None,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Replace who may read a document, with all that its file holds.
+
+    It holds at once, also for stored runs and conversations. A later ingest keeps the list,
+    unless it names readers itself.
+    """
+    readers = _readers(acl, everyone)
+    settings = settings_from(data)
+    with opened(settings) as session:
+        here = host()
+        used = settings if here is None else here.session.settings  # a server's log has its key
+        done, before = session.intake.set_access(
+            _collections(session.catalogue, tenant, collection),
+            storable(source),
+            readers,
+            by=AuthContext(tenant=tenant, user=OPERATOR),
+            log=session.accounts.audit(used) if used.audit.enabled else None,
+        )
+    if as_json:
+        print_json({**done.describe(), "before": before})
+    else:
+        stdout().print(escape(f"{_line(done)}; before: {_named(before)}"))
+
+
+@app.command("show")
+def show(
+    source: Source,
+    collection: Within = None,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show who may read a document."""
+    with opened_catalogue(settings_from(data)) as kept:
+        within = _collections(kept.catalogue, tenant, collection)
+        found = kept.intake.find_access(within, storable(source))
+    if as_json:
+        print_json(found.describe())
+    else:
+        stdout().print(escape(_line(found)))
+
+
+def _readers(given: list[str] | None, everyone: bool) -> list[str]:
+    """Return the readers that were named, each once; raises CallerError for none."""
+    named = [part.strip() for one in storables(given) for part in one.split(",")]
+    if bool(named) == everyone:
+        rule = "name who may read it with --acl, or give --everyone, not both"
+        raise CallerError(rule, hint="such as --acl legal --acl user:ann")
+    return sorted({checked_principal(one) for one in named})
+
+
+def _collections(catalogue: Catalogue, tenant: str, name: str | None) -> list[Collection]:
+    checked_name("tenant", tenant)
+    if name is None:
+        return catalogue.collections(tenant)
+    return [catalogue.collection(tenant, storable(name))]
+
+
+def _line(found: AccessList) -> str:
+    of = f"{counted(found.documents, 'document')}, {counted(found.chunks, 'chunk')}"
+    return f"{found.source} in {found.collection.name} ({of}): {_named(found.acl)}"
+
+
+def _named(acl: list[str]) -> str:
+    return ", ".join(acl) or "everyone of the tenant"

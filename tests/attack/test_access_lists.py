@@ -1,0 +1,113 @@
+"""A list that is set holds at once everywhere, and no later ingest opens the document again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fakes import FakeEmbedder
+
+from app import session as composing
+from cli import app
+
+FACT = "The zqvault is opened by 4711 turns.\n"
+ROWS = [{"_id": f"r{n}", "title": f"Row {n}", "text": f"Row {n} tells of zqrows."} for n in "12"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    capsys.readouterr()
+    assert app.run(list(words)) == code
+    told = capsys.readouterr()
+    return told.err if code == 2 else told.out
+
+
+@pytest.fixture
+def place(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> Path:
+    """Return a folder with a document and a catalogue, ingested into two collections."""
+    monkeypatch.setenv("CARREL_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("CARREL_REASONER", "rules")
+    monkeypatch.setattr(composing, "open_embedder", lambda settings: FakeEmbedder())
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "vault.md").write_text(f"# Vault\n\n{FACT}")
+    (folder / "rows.jsonl").write_text("\n".join(map(json.dumps, ROWS)))
+    for name in ("one", "two"):
+        run(capsys, "ingest", str(folder), "-c", name)
+    return folder
+
+
+def readers(capsys, source: str, collection: str = "one") -> list[str]:
+    return json.loads(run(capsys, "acl", "show", source, "-c", collection, "--json"))["acl"]
+
+
+def test_a_list_is_replaced_and_holds_at_once(place: Path, capsys) -> None:
+    question = ("ask", "How is the zqvault opened?", "-c", "one", "--json")
+    first = json.loads(run(capsys, *question))
+    assert "4711" in first["answer"]
+    change = ("acl", "set", "vault.md", "--acl", "board,legal", "--acl", "user:ann", "-c", "one")
+    told = json.loads(run(capsys, *change, "--json"))
+    acl = ["board", "legal", "user:ann"]
+    assert told == {
+        "source": "vault.md",
+        "collection": "one",
+        "acl": acl,
+        "documents": 1,
+        "chunks": 1,
+        "before": [],
+    }
+    assert json.loads(run(capsys, *change, "--json"))["before"] == acl
+    assert "4711" not in run(capsys, *question, code=3)
+    assert "4711" not in run(capsys, "trace", first["run_id"], "--json")
+    assert "vault" not in run(capsys, "documents", "-c", "one")
+    assert "vault" in run(capsys, "documents", "-c", "two")  # which has a list of its own
+    for who in (("--role", "board"), ("--user", "ann")):
+        assert "4711" in run(capsys, *question, *who)
+    listed = json.loads(run(capsys, "audit", "list", "--kind", "access_changed", "--json"))
+    facts = listed["events"][-1]["facts"]
+    assert (facts["before"], facts["readers"]) == ([], acl)
+    assert json.loads(run(capsys, "audit", "verify", "--json"))["whole"]
+    run(capsys, "acl", "set", "vault.md", "--everyone", "-c", "one")
+    assert "4711" in run(capsys, *question)
+    assert "4711" in run(capsys, "trace", first["run_id"], "--json")
+
+
+def test_a_later_ingest_keeps_a_list_unless_it_names_another(place: Path, capsys) -> None:
+    run(capsys, "acl", "set", "vault.md", "--acl", "board", "-c", "one")
+    run(capsys, "acl", "set", "rows.jsonl#r1", "--acl", "staff", "-c", "one")
+    assert readers(capsys, "rows.jsonl#r2") == ["staff"]  # of one file
+    rows = [*ROWS, {"_id": "r3", "title": "Row 3", "text": "Row 3 is new."}]
+    (place / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (place / "vault.md").write_text(f"# Vault\n\n{FACT} It is heavy.\n")
+    run(capsys, "ingest", str(place), "-c", "one")
+    assert [readers(capsys, name) for name in ("vault.md", "rows.jsonl#r3")] == [
+        ["board"],
+        ["staff"],
+    ]
+    (place / "vault.md").rename(place / "safe.md")
+    (place / "rows.jsonl").rename(place / "lines.jsonl")
+    run(capsys, "ingest", str(place), "-c", "one")
+    assert [readers(capsys, name) for name in ("safe.md", "lines.jsonl")] == [["board"], ["staff"]]
+    run(capsys, "ingest", str(place / "safe.md"), "-c", "one", "--acl", "legal")
+    assert readers(capsys, "safe.md") == ["legal"]
+    run(capsys, "forget", "lines.jsonl#r1", "-c", "one", "--yes")
+    run(capsys, "forget", "--source", "lines.jsonl", "-c", "one", "--yes")
+    run(capsys, "ingest", str(place), "-c", "one")
+    assert readers(capsys, "lines.jsonl") == []  # a new one
+
+
+def test_what_is_wrong_is_said_and_nothing_changes(place: Path, capsys) -> None:
+    for words, said in (
+        (("nowhere.md", "--acl", "board"), "no document of this source: nowhere.md"),
+        (("vault.md", "--acl", "board"), "in 2 collections (one, two)"),
+        (("vault.md", "-c", "one"), "name who may read it"),
+        (("vault.md", "-c", "one", "--acl", ""), "a role is 1 to 64"),
+        (("vault.md", "-c", "one", "--acl", "user:"), "a user is 1 to 64"),
+        (("vault.md", "-c", "one", "--acl", "a b"), "a role is 1 to 64"),
+        (("vault.md", "-c", "one", "--acl", "a", "--everyone"), "not both"),
+        (("vault.md", "-c", "three", "--acl", "a"), "the collection must exist"),
+        (("vault.md", "--tenant", "zoo", "--acl", "a"), "no document of this source"),
+        (("vault.md", "--tenant", "z/o", "--acl", "a"), "a tenant is"),
+    ):
+        assert said in run(capsys, "acl", "set", *words, code=2)
+    assert [readers(capsys, "vault.md", name) for name in ("one", "two")] == [[], []]
