@@ -10,7 +10,7 @@ from math import log
 from typing import NamedTuple
 
 from core.language.sentences import sentence_spans
-from reasoning.claims.alignment import align
+from reasoning.claims.alignment import align, same
 from reasoning.claims.judging import Judge, Similar
 from reasoning.claims.tokens import ClaimToken, claim_tokens
 from reasoning.claims.words import claim_words
@@ -102,16 +102,25 @@ class Supporting:
             yield [line]
         if not singles:
             return
-        for start in singles[:2]:
+        tokens = [one for one in claim_tokens(claim, self._language) if one.is_content]
+        lacking = [self._lacking(tokens, line) for line in singles]
+        if not all(lacking):
+            return  # nothing is to be added to one that has every word
+        for start, left in list(zip(singles, lacking, strict=True))[:2]:
             window = [start]
-            left = wanted - start.grams
             while left and len(window) < JOINED:
-                line = max(self._lines, key=lambda one: self._shared(left, one))
-                if not line.grams & left or line in window:
+                grams = _grams(" ".join(one.text for one in left))
+                line = max(self._lines, key=lambda one: self._shared(grams, one))
+                rest = self._lacking(left, line)
+                if line in window or len(rest) == len(left):
                     break
-                window.append(line)
-                left -= line.grams
+                window, left = [*window, line], rest
                 yield sorted(window, key=lambda one: (one.source, one.place))
+
+    def _lacking(self, tokens: Sequence[ClaimToken], line: Line) -> list[ClaimToken]:
+        """Return the tokens that a sentence lacks."""
+        held = claim_tokens(line.text, self._language)
+        return [one for one in tokens if not any(same(one, other) for other in held)]
 
     def _shared(self, wanted: frozenset[str], line: Line) -> float:
         return sum(self._weights[gram] for gram in wanted & line.grams)
