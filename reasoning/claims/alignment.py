@@ -7,6 +7,7 @@ from os.path import commonprefix
 from typing import NamedTuple
 
 from core.language.scan import fold
+from reasoning.claims.words import CONTRARY
 from reasoning.claims.tokens import NAME, NUMBER, UNIT, WORD, ClaimToken
 
 # What an edit costs, against 0 for a match: leaving a word of the evidence out is the cheapest, and
@@ -14,7 +15,10 @@ from reasoning.claims.tokens import NAME, NUMBER, UNIT, WORD, ClaimToken
 ADDED, LEFT_OUT, EXCHANGED = 0.9, 0.6, 1.0
 ADDED_SMALL, LEFT_OUT_SMALL, EXCHANGED_SMALL = 0.4, 0.25, 0.5
 OTHER_ROLE = 1.4  # a number for a word, a word for a function word
-LEAST_FORM, FORM_SHARE = 4, 0.7  # letters that forms of a word share, and their share of it
+# Letters that forms of a word share, and their share of it; of a language with cases, where a verb
+# has participles with endings of their own. Chosen, not measured.
+LEAST_FORM, FORM_SHARE = 4, 0.7
+LEAST_CASED, CASED_SHARE = 5, 0.5
 
 
 class Alignment(NamedTuple):
@@ -36,14 +40,27 @@ def same(one: ClaimToken, other: ClaimToken) -> bool:
     if not one.keys.isdisjoint(other.keys):
         return True
     plain = (WORD, NAME)
-    return one.role in plain and other.role in plain and same_form(fold(one.text), fold(other.text))
+    if one.role not in plain or other.role not in plain or clash(one, other):
+        return False
+    return same_form(fold(one.text), fold(other.text))
+
+
+def clash(one: ClaimToken, other: ClaimToken) -> bool:
+    """Tell whether the tables have two words on different sides of one group."""
+    return any(
+        sense.group == theirs.group and sense.side != theirs.side
+        for sense in one.senses
+        if sense.group.startswith(CONTRARY)
+        for theirs in other.senses
+    )
 
 
 def same_form(one: str, other: str) -> bool:
     """Tell whether two words begin alike and differ in their endings alone."""
     shared = len(commonprefix([one, other]))
     longest = max(len(one), len(other))
-    return shared >= LEAST_FORM and shared >= FORM_SHARE * longest and longest - shared <= 4
+    least, share = (LEAST_FORM, FORM_SHARE) if one.isascii() else (LEAST_CASED, CASED_SHARE)
+    return shared >= least and shared >= share * longest
 
 
 def align(claim: Sequence[ClaimToken], text: Sequence[ClaimToken]) -> Alignment:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from core.language.scan import fold
-from core.language.words import readings
+from core.language.words import MorphAnalysis, readings
 from reasoning.claims.alignment import Alignment, same
 from reasoning.claims.tokens import (
     CLOSED,
@@ -94,10 +94,20 @@ class Judge:
         return following
 
     def _counts_same(self, row: int, place: int) -> bool:
-        """Tell whether a number that stands elsewhere has one of its neighbours there, too."""
-        ours = list(self._near(self._claim, row))
-        theirs = list(self._near(self._text, place))
-        return not ours or any(same(one, other) for one in ours for other in theirs)
+        """Tell whether a number that stands elsewhere counts or dates the same there.
+
+        What follows it is what it counts; where it is led by a preposition, or nothing follows,
+        what stands around it must have something in common.
+        """
+        ours, theirs = self._after(self._claim, row), self._after(self._text, place)
+        led = self._preposed(self._claim, row) and self._preposed(self._text, place)
+        if ours is not None and theirs is not None and not led:
+            counted, there = self._claim[ours], self._text[theirs]
+            if counted.role in CONTENT and there.role in CONTENT:
+                return same(counted, there)
+        beside = list(self._near(self._text, place))
+        around = list(self._near(self._claim, row))
+        return not around or any(same(one, other) for one in around for other in beside)
 
     def _near(self, tokens: Sequence[ClaimToken], place: int) -> Iterator[ClaimToken]:
         for step in (1, -1):
@@ -217,13 +227,16 @@ class Judge:
                 if one.is_content and other.is_content and row in self._moved:
                     swapped.append((row, place))
                 continue
+        compared = any(
+            fold(self._claim[row].text) in self._words.comparators for row in self._partner
+        )
         for row, one in enumerate(self._claim):
             if row in self._partner:
                 continue
             place = self._opposite(one)
             if place is None:
                 continue
-            if any(sense.group.startswith(RELATIONS) for sense in one.senses):
+            if compared or any(sense.group.startswith(RELATIONS) for sense in one.senses):
                 relation += 1
                 self._partner.setdefault(row, place)
             reason = reason or f"{one.text} is the opposite of {self._text[place].text}"
@@ -274,6 +287,24 @@ class Judge:
                 verb = next((at for at in range(place - 1, -1, -1) if tokens[at].is_content), None)
                 if after in partner and verb in partner and partner[after] > partner[verb]:
                     return tokens[after].text
+        return self._instrument_changed()
+
+    def _instrument_changed(self) -> str:
+        """Name the doer of a passive, told by its case, that is no subject in the active."""
+        dictionary = self._words.known.dictionary
+        if not dictionary:
+            return ""
+        verbs = [
+            (_is_passive(self._claim[row], self._words), _is_passive(self._text[at], self._words))
+            for row, at in self._partner.items()
+        ]
+        for row, at in self._partner.items():
+            one, other = self._claim[row], self._text[at]
+            for passive, active, kind in ((one, other, (True, False)), (other, one, (False, True))):
+                if kind in verbs and _cases(passive, dictionary) == {"ablt"}:
+                    cases = _cases(active, dictionary)
+                    if cases and "nomn" not in cases:
+                        return one.text
         return ""
 
     def _held(self, place: int) -> bool:
@@ -303,7 +334,7 @@ class Judge:
         told = False
         for row, _ in swapped:
             one, other = self._claim[row], self._text[self._moved[row]]
-            if fold(one.text) != fold(other.text) or self._preposed(self._claim, row):
+            if one.role not in (WORD, NAME) or fold(one.text) != fold(other.text) or self._preposed(self._claim, row):
                 return False
             cases = {reading.case for reading in readings(fold(one.text), dictionary)[:3]}
             told = told or "nomn" not in cases
@@ -322,7 +353,8 @@ class Judge:
             one, other = self._claim[row], self._text[place]
             if one.role not in (WORD, NAME) or fold(one.text) == fold(other.text):
                 continue
-            ours, theirs = _cases(one, dictionary), _cases(other, dictionary)
+            ours = _cases(one, dictionary, _genders(other, dictionary))
+            theirs = _cases(other, dictionary, _genders(one, dictionary))
             if not ours or not theirs:
                 continue
             became_object |= "nomn" in theirs and "nomn" not in ours
@@ -341,14 +373,17 @@ class Judge:
             then = self._partner[after]
             if self._text[then].place != self._text[place].place:
                 continue
-            turned = any(
+            turned = (self._turned and fold(one.text) in self._words.comparators) or any(
                 sense.group.startswith(RELATIONS) and _contradict(one, self._text[place], self._words)
                 for sense in one.senses
             )
             directed = any(sense.group.startswith(RELATIONS) for sense in one.senses) or (
                 fold(one.text) in self._words.agents
             )
-            if directed and one.role != NUMBER and (then < place) != turned:
+            apart = place < then and any(
+                CLOSED & set(each.before) for each in self._text[place + 1 : then + 1]
+            )
+            if directed and one.role != NUMBER and (apart or (then < place) != turned):
                 return f"{one.text} joins other things in the quote"
             reversed_ = row in self._moved or after in self._moved
             if dictionary or not reversed_ or not {one.role, self._claim[after].role} <= set(CONTENT):
@@ -492,6 +527,17 @@ def _is_passive(one: ClaimToken, words: ClaimWords) -> bool:
     return found[0].pos in ("PRTS", "PRTF") or folded.endswith(("ся", "сь"))
 
 
-def _cases(one: ClaimToken, dictionary: str) -> set[str]:
+def _nouns(one: ClaimToken, dictionary: str) -> list[MorphAnalysis]:
     found = readings(fold(one.text), dictionary)[:4]
-    return {reading.case for reading in found if reading.pos in ("NOUN", "NPRO") and reading.case}
+    kinds = ("NOUN", "NPRO", "ADJF") if one.role == NAME else ("NOUN", "NPRO")
+    return [reading for reading in found if reading.pos in kinds and reading.case]
+
+
+def _genders(one: ClaimToken, dictionary: str) -> set[str]:
+    return {reading.gender for reading in _nouns(one, dictionary)}
+
+
+def _cases(one: ClaimToken, dictionary: str, genders: Collection[str] = ()) -> set[str]:
+    """Return the cases that a noun may be in, as far as it is of one of some genders."""
+    found = _nouns(one, dictionary)
+    return {reading.case for reading in found if not genders or reading.gender in genders}

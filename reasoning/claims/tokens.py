@@ -20,16 +20,23 @@ _UNITS = (
 SCAN = re.compile(
     r"(?P<iso>(?<![\w.-])\d{4}[-/]\d{1,2}[-/]\d{1,2}(?![\w-]))"
     r"|(?P<dmy>(?<![\w.])\d{1,2}\.\d{1,2}\.\d{4}(?!\w))"
-    r"|(?P<ymd>\d{2,4}\s?年\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?|\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?)"
+    r"|(?P<ymd>(?<!\d)\d{4}\s?年(?!代)(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?)?"
+    r"|(?<!\d)\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?)"
     r"|(?P<decade>(?<!\w)\d{2,4}(?:['’]?s\b|-?[хx](?!\w)|年代))"
     r"|(?P<value>(?<![A-Za-z_\d.])(?:(?<![\w)\]] )(?<![\w)\]])[-−](?=\d))?"
     r"(?:\d{1,3}(?:[,\u00a0\u202f\u2009 ]\d{3})+(?![\d])(?:\.\d+)?|\d+(?:[.,:]\d+)*)"
-    rf"(?:st|nd|rd|th|-?(?:й|я|е|го|му|м|ом|й|а|ої|ій|ого|им|те|го)\b)?(?=(?:{_UNITS})\b|[^A-Za-z_]|$))"
-    r"|(?P<hanzi>[零〇一二三四五六七八九十百千万亿两]{2,}(?:分之[零〇一二三四五六七八九十百]+)?"
-    r"|[零〇一二三四五六七八九十百千万亿两](?=[个名位种只座条家次台张本件间所年月日号天人倍岁元米吨克度点周层部场篇项级组对批届届国城省县市]))"
+    rf"(?:st|nd|rd|th|-?(?:й|я|е|го|му|м|ом|й|а|ої|ій|ого|им|те|го)\b)?(?:\s?(?P<scale>[百千万亿]{1,2}))?"
+    rf"(?=(?:{_UNITS})\b|[^A-Za-z_]|$))"
     r"|(?P<symbol>[%‰°$€£¥₽₴<>≤≥=≠±])"
     rf"|(?P<token>{TOKEN.pattern})",
     re.IGNORECASE,
+)
+# Numerals in Chinese characters: two or more, or one before a measure word.
+HANZI = re.compile(
+    r"百分之[零〇一二三四五六七八九十百点]+|[零〇一二三四五六七八九]{4}年(?!代)"
+    r"|[零〇一二三四五六七八九十百千万亿两]{2,}"
+    r"|[零〇一二三四五六七八九十百千万亿两](?=[个名位种只座条家次台张本件间所年月日号天人倍岁元米吨克度周层场篇项级组批届国省县市"
+    r"公英分美欧]|部(?!分))"
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|-?[а-яії]+)$", re.IGNORECASE)
 _GROUPED = re.compile(r"^\d{1,3}(?:[,\u00a0\u202f\u2009 ]\d{3})+(?:\.\d+)?$")
@@ -75,19 +82,29 @@ def _scanned(text: str, words: ClaimWords) -> Iterator[_Raw]:
     for match in SCAN.finditer(text):
         kind = next(
             name
-            for name in ("iso", "dmy", "ymd", "decade", "value", "hanzi", "symbol", "token")
+            for name in ("iso", "dmy", "ymd", "decade", "value", "symbol", "token")
             if match.group(name) is not None
         )
         raw, start, end = match.group(), match.start(), match.end()
-        if kind == "hanzi" and raw in _NOT_A_NUMBER:
-            kind = "token"
         if kind != "token":
             yield _Raw(kind, raw, start, end)
-        elif match.group("han") or kind == "hanzi":
-            for word, first, last in chinese.segment(raw, "default"):
-                yield _Raw("token", word, start + first, start + last)
+        elif match.group("han"):
+            yield from _han(raw, start)
         else:
             yield from _words(raw, start)
+
+
+def _han(raw: str, start: int) -> Iterator[_Raw]:
+    """Cut a run of Chinese characters into numerals and words."""
+    last = 0
+    numerals = [one for one in HANZI.finditer(raw) if one.group() not in _NOT_A_NUMBER]
+    for match in (*numerals, None):
+        part = raw[last : match.start() if match else len(raw)]
+        for word, first, end in chinese.segment(part, "default"):
+            yield _Raw("token", word, start + last + first, start + last + end)
+        if match:
+            yield _Raw("hanzi", match.group(), start + match.start(), start + match.end())
+            last = match.end()
 
 
 def _words(raw: str, start: int) -> Iterator[_Raw]:
@@ -160,10 +177,11 @@ def _tokens(raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool)
             year, month, day = parts
         else:
             year = parts.pop(0) if "年" in raw.text else ""
-            month, day = parts[0], (parts[1] if len(parts) > 1 else "")
+            month, day = [*parts, "", ""][:2]
         if day:
             yield made(NUMBER, f"#{int(day)}")
-        yield made(MONTH, f"months {int(month) - 1}")
+        if month:
+            yield made(MONTH, f"months {int(month) - 1}")
         if year:
             yield made(NUMBER, f"#{int(year)}")
     elif raw.kind == "decade":
@@ -172,13 +190,11 @@ def _tokens(raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool)
     elif raw.kind == "value":
         yield made(NUMBER, f"#{_value(raw.text)}")
     elif raw.kind == "hanzi":
-        if "分之" in raw.text:
-            whole, _, part = raw.text.partition("分之")
-            yield made(NUMBER, f"#{_shown(_hanzi(part) / (_hanzi(whole) or 1) * (100 if whole == '百' else 1))}")
-            if whole == "百":
-                yield ClaimToken("%", raw.end, raw.end, UNIT, frozenset(f"{one.group} {one.side}" for one in words.senses("%", "%")))
-        else:
-            yield made(NUMBER, f"#{_shown(_hanzi(raw.text))}")
+        bare = raw.text.removeprefix("百分之").removesuffix("年")
+        yield made(NUMBER, f"#{_shown(_hanzi(bare))}")
+        if raw.text.startswith("百分之"):
+            units = (f"{one.group} {one.side}" for one in words.senses("%", "%"))
+            yield ClaimToken("%", raw.end, raw.end, UNIT, frozenset(units))
     elif raw.kind == "symbol":
         units = [f"{one.group} {one.side}" for one in senses if one.group == "units"]
         yield made(UNIT, *(units or [raw.text]))
@@ -217,6 +233,10 @@ def _word(raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool) -
 
 def _value(text: str) -> str:
     bare = _ORDINAL.sub("", text)
+    scaled = re.search(r"\s?([百千万亿]+)$", bare)
+    if scaled:
+        number = _value(bare[: scaled.start()])
+        return _shown(float(number) * _hanzi(scaled.group(1))) if _is_float(number) else number
     if _GROUPED.match(bare.lstrip("-−")):
         bare = re.sub(r"[,\u00a0\u202f\u2009 ]", "", bare)
     if re.fullmatch(r"[-−]?\d+,\d+", bare):
@@ -226,6 +246,10 @@ def _value(text: str) -> str:
         return _shown(float(bare))
     except ValueError:
         return bare
+
+
+def _is_float(text: str) -> bool:
+    return re.fullmatch(r"-?\d+(?:\.\d+)?", text) is not None
 
 
 def _shown(value: float) -> str:
@@ -242,6 +266,12 @@ def _roman(text: str) -> int:
 
 def _hanzi(text: str) -> float:
     """Return the value of a numeral in Chinese characters."""
+    if "点" in text:
+        whole, _, part = text.partition("点")
+        digits = "".join(str(_DIGITS.get(mark, 0)) for mark in part)
+        return _hanzi(whole) + float(f"0.{digits or 0}")
+    if not text:
+        return 0.0
     if not any(mark in text for mark in "十百千万亿"):
         return float("".join(str(_DIGITS[mark]) for mark in text))
     for mark, scale in (("亿", 10**8), ("万", 10**4)):

@@ -31,6 +31,7 @@ SETTLED = OPERATORS | WIDE
 # Words of which those of another meaning contradict, and those of the same one are as good.
 RELATIONS = "relations"
 OPPOSITES = "opposites"
+CONTRARY = (OPPOSITES, RELATIONS)
 
 
 class ClaimWords:
@@ -47,6 +48,7 @@ class ClaimWords:
         self.numbers: dict[str, float] = self._keyed(raw.get("numbers", {}))
         self.scales: dict[str, float] = self._keyed(raw.get("scales", {}))
         self.agents = frozenset(raw.get("agents", ()))
+        self.comparators = frozenset(raw.get("comparators", ()))
         self.definite = frozenset(raw.get("definite", ()))
         self.breaks = frozenset(raw.get("breaks", ()))
         self.joins = frozenset(raw.get("joins", ()))
