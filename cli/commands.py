@@ -156,6 +156,7 @@ class EvalCommands(LazyGroup):
         "retrieval": "cli.evaluation.eval:retrieval",
         "answers": "cli.evaluation.eval:answers",
         "compare": "cli.evaluation.eval:compare",
+        "claims": "cli.evaluation.claims:claims",
         "ers": "cli.commands:ers",
     }
 

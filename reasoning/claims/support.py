@@ -1,0 +1,136 @@
+"""Tell whether evidence supports a claim in its own language: sentence by sentence, fail closed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import log
+from typing import NamedTuple
+
+from core.language.sentences import sentence_spans
+from reasoning.claims.alignment import align, same
+from reasoning.claims.judging import Judge, Similar
+from reasoning.claims.tokens import ClaimToken, claim_tokens
+from reasoning.claims.words import claim_words
+
+CANDIDATES = 4  # sentences that are tried alone
+JOINED = 6  # sentences at most that a statement may be joined from
+BEFORE = 3  # sentences before one that may say what its pronouns mean
+GRAM = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_\u3400-\u9fff]{1,4}|[\u3400-\u9fff]")
+SPACES = re.compile(r"[\s*_`#>|]+")
+
+
+class Line(NamedTuple):
+    """Hold one sentence of the evidence, with its place and that of the text it is of."""
+
+    text: str
+    source: int
+    place: int
+    grams: frozenset[str]
+
+
+@lru_cache(maxsize=256)
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(text[start:end] for start, end in sentence_spans(text))
+
+
+def plain(text: str) -> str:
+    """Return a text without what makes no difference to what it says."""
+    return SPACES.sub(" ", text).strip(" .。!！").casefold()
+
+
+def _grams(text: str) -> frozenset[str]:
+    return frozenset(GRAM.findall(text.casefold()))
+
+
+class Supporting:
+    """Hold texts as evidence, to judge claims by."""
+
+    def __init__(self, texts: Sequence[str], language: str, similar: Similar | None = None) -> None:
+        """Cut texts in one language into sentences."""
+        self._language = language
+        self._similar = similar
+        self._lines = [
+            Line(line, source, place, _grams(line))
+            for source, text in enumerate(texts)
+            for place, line in enumerate(_lines(text))
+        ]
+        self._known = {plain(line.text) for line in self._lines}
+        counts = Counter(gram for line in self._lines for gram in line.grams)
+        self._weights = {
+            gram: log(1 + len(self._lines) / count) for gram, count in counts.items()
+        }
+
+    def difference(self, claim: str) -> str:
+        """Return how a claim differs from the evidence, or "" for not at all."""
+        for line in _lines(claim):
+            if any(map(str.isalnum, line)) and plain(line) not in self._known:
+                found = self._differs(line)
+                if found:
+                    return found
+        return ""
+
+    def _differs(self, claim: str) -> str:
+        if not self._lines:
+            return "there is no evidence"
+        tokens = claim_tokens(claim, self._language)
+        words = claim_words(self._language)
+        best: tuple[float, str] | None = None
+        for window in self._windows(claim):
+            text = [
+                token._replace(place=place)
+                for place, line in enumerate(window)
+                for token in claim_tokens(line.text, self._language)
+            ]
+            aligned = align(tokens, text)
+            judge = Judge(aligned, words, self._earlier(window), self._similar)
+            reason = judge.reason()
+            if not reason:
+                return ""
+            if best is None or aligned.cost < best[0]:
+                best = aligned.cost, reason
+        return best[1] if best else "nothing in the quote is like it"
+
+    def _windows(self, claim: str) -> Iterator[list[Line]]:
+        """Yield what the claim may rest on: single sentences, then those that add to the best."""
+        wanted = _grams(claim)
+        ranked = sorted(self._lines, key=lambda line: -self._shared(wanted, line))
+        singles = [line for line in ranked[:CANDIDATES] if line.grams & wanted]
+        for line in singles:
+            yield [line]
+        if not singles:
+            return
+        tokens = [one for one in claim_tokens(claim, self._language) if one.is_content]
+        lacking = [self._lacking(tokens, line) for line in singles]
+        if not all(lacking):
+            return  # nothing is to be added to one that has every word
+        for start, left in list(zip(singles, lacking, strict=True))[:2]:
+            window = [start]
+            while left and len(window) < JOINED:
+                grams = _grams(" ".join(one.text for one in left))
+                line = max(self._lines, key=lambda one: self._shared(grams, one))
+                rest = self._lacking(left, line)
+                if line in window or len(rest) == len(left):
+                    break
+                window, left = [*window, line], rest
+                yield sorted(window, key=lambda one: (one.source, one.place))
+
+    def _lacking(self, tokens: Sequence[ClaimToken], line: Line) -> list[ClaimToken]:
+        """Return the tokens that a sentence lacks."""
+        held = claim_tokens(line.text, self._language)
+        return [one for one in tokens if not any(same(one, other) for other in held)]
+
+    def _shared(self, wanted: frozenset[str], line: Line) -> float:
+        return sum(self._weights[gram] for gram in wanted & line.grams)
+
+    def _earlier(self, window: Sequence[Line]) -> list[ClaimToken]:
+        """Return what stands before the sentences of a window, and in the others of it."""
+        found: list[ClaimToken] = []
+        for line in self._lines:
+            if any(
+                line.source == one.source and 0 < one.place - line.place <= BEFORE for one in window
+            ) or (line.place == 0 and any(line.source == one.source for one in window)):
+                found += claim_tokens(line.text, self._language)
+        return found
