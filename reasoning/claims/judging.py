@@ -388,7 +388,7 @@ class Judge:
             reversed_ = row in self._moved or after in self._moved
             if dictionary or not reversed_ or not {one.role, self._claim[after].role} <= set(CONTENT):
                 continue
-            if then < place and self._adjoin(then, place) and after == row + 1:
+            if then < place and self._adjoin(then, place) and self._unlinked(row, after):
                 if not self._turned and not self._helped(row, after):
                     return f"{one.text} has another role in the quote"
         return ""
@@ -400,6 +400,10 @@ class Judge:
         return sum(one.is_content for one in between) <= NEIGHBOURS and not any(
             CLOSED & set(one.before) or fold(one.text) in links for one in between
         )
+
+    def _unlinked(self, row: int, after: int) -> bool:
+        links = self._words.prepositions | self._words.joins | self._words.agents | {"of", "的", "之"}
+        return not any(fold(one.text) in links for one in self._claim[row + 1 : after])
 
     def _helped(self, row: int, after: int) -> bool:
         """Tell whether a passive of the claim needs no doer, or an adverb goes where it will."""
@@ -425,7 +429,7 @@ class Judge:
             strange = [one for one in named if one.role == NAME] if pointed else named
             if strange:
                 return f"part of it is about {strange[0].text} in the quote"
-        return self._spliced()
+        return self._stranded() or self._spliced()
 
     def _spliced(self) -> str:
         """Find a part left out that ends one thing and begins another: "France and Berlin of"."""
@@ -490,16 +494,55 @@ class Judge:
         one = self._claim[row]
         if not any(same(one, each) for each in self._earlier):
             return False
-        pointing = any(
-            fold(self._text[at].text) in self._words.pronouns | self._words.definite
-            for at in self._free
-        )
         beside = any(
             self._claim[at].role == NAME and at in self._partner
             for at in (row - 1, row + 1)
             if 0 <= at < len(self._claim)
         )
-        return row not in self._exchanged and (pointing or beside)
+        return not self._replaced(row, row) and (beside or self._points(row, row))
+
+    def _gap(self, first: int, last: int) -> list[ClaimToken]:
+        """Return what the evidence has, and the claim has not, where the claim has some rows."""
+        rows = [row for row in self._partner if row < first and self._claim[row].is_content]
+        start = self._partner[max(rows)] + 1 if rows else None
+        rows = [row for row in self._partner if row > last and self._claim[row].is_content]
+        end = self._partner[min(rows)] if rows else None
+        place = self._text[start - 1 if start else end if end is not None else 0].place
+        inside = [at for at in self._free if self._text[at].place == place]
+        start, end = start or 0, len(self._text) if end is None or end < (start or 0) else end
+        return [self._text[at] for at in inside if start <= at < end]
+
+    def _points(self, first: int, last: int) -> bool:
+        pointing = self._words.pronouns | self._words.definite
+        return any(fold(one.text) in pointing for one in self._gap(first, last))
+
+    def _replaced(self, first: int, last: int) -> bool:
+        return any(one.is_content for one in self._gap(first, last))
+
+    def _stranded(self) -> str:
+        """Find one thing of another sentence that stands among the words of this one."""
+        runs: list[list[int]] = []
+        for row in sorted(self._partner):
+            if self._claim[row].is_content:
+                place = self._text[self._partner[row]].place
+                if runs and self._text[self._partner[runs[-1][-1]]].place == place:
+                    runs[-1].append(row)
+                else:
+                    runs.append([row])
+        places = [self._text[self._partner[run[0]]].place for run in runs]
+        for at, run in enumerate(runs):
+            beside = {places[near] for near in (at - 1, at + 1) if 0 <= near < len(runs)}
+            single = len(run) == 1 or all(self._claim[row].role == NAME for row in run)
+            if not single or len(beside) != 1 or self._is_field(beside.pop()):
+                continue
+            if self._replaced(run[0], run[-1]) or (at and not self._points(run[0], run[-1])):
+                return f"{self._claim[run[0]].text} belongs to something else in the quote"
+        return ""
+
+    def _is_field(self, place: int) -> bool:
+        """Tell whether a sentence of the evidence is a field of a record: "name: value"."""
+        tokens = [one for one in self._text if one.place == place]
+        return any(":" in one.before or "：" in one.before for one in tokens[1:4])
 
 
 def _contradict(one: ClaimToken, other: ClaimToken, words: ClaimWords) -> bool:
