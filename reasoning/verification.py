@@ -57,6 +57,26 @@ def unsupported_reason(
     return judge(bare, quotes, languages.pop() if len(languages) == 1 else "", supports)
 
 
+def settle(
+    claim: Claim, evidence: Mapping[str, Evidence], supports: Supports | None = None
+) -> tuple[Claim | None, str]:
+    """Return a claim as it may stand, None for not at all, and why not as it was cited.
+
+    One that its own citations do not support is cited again, once, from the rest of the evidence.
+    """
+    reason = unsupported_reason(claim, evidence, supports)
+    return (_cited_again(claim, evidence) if reason else claim), reason
+
+
+def _cited_again(claim: Claim, evidence: Mapping[str, Evidence]) -> Claim | None:
+    for item in sorted(evidence.values(), key=lambda one: -one.best_grade):
+        spans = Supporting([item.text], item.language).spans(claim.text)
+        again = claim.model_copy(update={"citations": [item.cited(*span) for span in spans]})
+        if spans and not unsupported_reason(again, evidence):
+            return again
+    return None
+
+
 def _whole_sentences(item: Evidence, citation: Citation) -> str:
     """Return what is cited with the rest of its first and last sentence, which may deny it."""
     located = record_spans if item.kind == "record" else sentence_spans

@@ -48,8 +48,7 @@ def _print_wrong(judged: list[JudgedClaim]) -> None:
     out = stdout()
     for one in judged:
         if not one.is_right:
-            wrong = one.reason or "accepted"
-            out.print(
-                f"[bold]{escape(one.labelled.place)}[/bold] {escape(one.labelled.kind)}: {escape(wrong)}"
-            )
+            row = one.labelled
+            wrong = f"{row.kind}: {one.reason or 'accepted'}"
+            out.print(f"[bold]{escape(row.place)}[/bold] {escape(wrong)}")
             out.print(f"  {escape(one.labelled.claim)}")
