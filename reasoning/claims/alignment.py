@@ -57,6 +57,8 @@ def clash(one: ClaimToken, other: ClaimToken) -> bool:
 
 def same_form(one: str, other: str) -> bool:
     """Tell whether two words begin alike and differ in their endings alone."""
+    if any(map(str.isdigit, one + other)):
+        return False
     shared = len(commonprefix([one, other]))
     longest = max(len(one), len(other))
     least, share = (LEAST_FORM, FORM_SHARE) if one.isascii() else (LEAST_CASED, CASED_SHARE)

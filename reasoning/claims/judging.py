@@ -25,6 +25,8 @@ Similar = Callable[[str, str], bool]
 REACH = 3  # content words behind an operator that it may be about; chosen, not measured
 NEIGHBOURS = 2  # content words on each side of a number that say what it counts; chosen
 CONTENT = (WORD, NAME, UNIT)
+LEAST_KNOWN = 0.6  # of the words of a claim, for one in other words; chosen, not measured
+OTHER_WORDS = ", and nothing in it is known to mean the same"
 DATED = (NUMBER, MONTH)
 
 
@@ -541,7 +543,8 @@ class Judge:
         self.unknown = [self._claim[row].text for row in unknown]
         if unknown:
             shown, known = ", ".join(self.unknown[:3]), len(rows) - len(unknown)
-            return f"only {known} of {len(rows)} words are in the quote, not {shown}"
+            reason = f"only {known} of {len(rows)} words are in the quote, not {shown}"
+            return f"{reason}{OTHER_WORDS}" if known >= LEAST_KNOWN * len(rows) else reason
         return ""
 
     def _known(self, row: int) -> bool:
@@ -615,8 +618,10 @@ class Judge:
         return ""
 
     def _is_field(self, place: int) -> bool:
-        """Tell whether a sentence of the evidence is a field of a record: "name: value"."""
+        """Tell whether a sentence of the evidence is a row of a table or a field of a record."""
         tokens = [one for one in self._text if one.place == place]
+        if any("|" in one.before for one in tokens):
+            return True
         return any(":" in one.before or "：" in one.before for one in tokens[1:4])
 
 
@@ -631,7 +636,7 @@ def _contradict(one: ClaimToken, other: ClaimToken, words: ClaimWords) -> bool:
         ):
             return True
     short, long = sorted((fold(one.text), fold(other.text)), key=len)
-    return len(short) > 1 and any(long == prefix + short for prefix in words.prefixes)
+    return one.is_content and len(short) > 1 and long in {p + short for p in words.prefixes}
 
 
 def _is_passive(one: ClaimToken, words: ClaimWords) -> bool:

@@ -10,6 +10,7 @@ from math import log
 from typing import NamedTuple
 
 from core.language.sentences import sentence_spans
+from models.embeddings import Embedder
 from reasoning.claims.alignment import align, same
 from reasoning.claims.judging import Judge, Similar
 from reasoning.claims.tokens import ClaimToken, claim_tokens
@@ -170,3 +171,15 @@ class Supporting:
             ) or (line.place == 0 and any(line.source == one.source for one in window)):
                 found += claim_tokens(line.text, self._language)
         return found
+
+
+def entails(
+    claim: str, quotes: Sequence[str], language: str, embedder: Embedder, least: float
+) -> bool:
+    """Tell whether quotes support a claim; words whose cosine is at least `least` are the same."""
+
+    def similar(one: str, other: str) -> bool:
+        first, second = embedder.embed_documents([one.casefold(), other.casefold()])
+        return float(first @ second) >= least
+
+    return not Supporting(quotes, language, similar).difference(claim)
