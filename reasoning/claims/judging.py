@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from core.language.scan import fold
 from core.language.words import MorphAnalysis, readings
 from reasoning.claims.alignment import Alignment, same
 from reasoning.claims.tokens import (
@@ -37,7 +36,7 @@ class Judge:
         self,
         aligned: Alignment,
         words: ClaimWords,
-        earlier: Sequence[ClaimToken] = (),
+        earlier: Callable[[], Sequence[ClaimToken]] = tuple,
         similar: Similar | None = None,
     ) -> None:
         """Take what stands before the sentences of the evidence, for what its pronouns mean."""
@@ -81,8 +80,8 @@ class Judge:
                 return f"the {kind} {one.text} is not in the quote"
             if row in self._moved and not self._counts_same(row, place):
                 return f"the number {one.text} stands for something else in the quote"
-            led = {fold(one.text) for one in self._claim[max(0, row - 1) : row]}
-            there = {fold(one.text) for one in self._text[max(0, place - 1) : place]}
+            led = {one.word for one in self._claim[max(0, row - 1) : row]}
+            there = {one.word for one in self._text[max(0, place - 1) : place]}
             if led != there and led | there <= self._words.amounts:
                 return f"{one.text} is led by another word in the quote"
             ours, theirs = self._unit(self._claim, row), self._unit(self._text, place)
@@ -114,7 +113,7 @@ class Judge:
         if led and same(self._claim[row - 1], self._text[place - 1]):
             return True
         if theirs is not None and any(
-            fold(one.text) in self._words.pronouns for one in self._text[place:theirs]
+            one.word in self._words.pronouns for one in self._text[place:theirs]
         ):
             theirs = None
         if ours is not None and theirs is not None and not led:
@@ -168,8 +167,8 @@ class Judge:
         after = self._after(tokens, place)
         if after is None:
             return False
-        denied = {prefix + fold(tokens[after].text) for prefix in self._words.prefixes}
-        found = [at for at, other in enumerate(others) if fold(other.text) in denied]
+        denied = {prefix + tokens[after].word for prefix in self._words.prefixes}
+        found = [at for at, other in enumerate(others) if other.word in denied]
         if found and tokens is self._claim:
             self._partner.setdefault(after, found[0])
         return bool(found)
@@ -215,7 +214,7 @@ class Judge:
             one = self._text[at]
             if CLOSED & set(one.before) or one.place != self._text[place].place:
                 break
-            folded = fold(one.text)
+            folded = one.word
             if found and folded in (self._words.prepositions | self._words.joins):
                 return False
             if one.is_content:
@@ -242,7 +241,7 @@ class Judge:
             first, last = sorted((at, place))
             between = self._text[first + 1 : last + 1]
             if not any(
-                ";" in one.before or "；" in one.before or fold(one.text) in self._words.breaks
+                ";" in one.before or "；" in one.before or one.word in self._words.breaks
                 for one in between
             ):
                 return True
@@ -263,9 +262,7 @@ class Judge:
     def _roles(self) -> str:
         relation, reason = 0, ""
         swapped = [row for row in self._exchanged if self._swaps(row)]
-        compared = any(
-            fold(self._claim[row].text) in self._words.comparators for row in self._partner
-        )
+        compared = any(self._claim[row].word in self._words.comparators for row in self._partner)
         for row, one in enumerate(self._claim):
             if row in self._partner:
                 continue
@@ -352,7 +349,7 @@ class Judge:
         ]
         for row, at in self._partner.items():
             one, other = self._claim[row], self._text[at]
-            if fold(one.text) == fold(other.text):
+            if one.word == other.word:
                 continue
             for passive, active, kind in ((one, other, (True, False)), (other, one, (False, True))):
                 if kind in verbs and _cases(passive, dictionary) == {"ablt"}:
@@ -366,7 +363,7 @@ class Judge:
         return place in self._covered or (after is not None and after in self._covered)
 
     def _is_agent(self, tokens: Sequence[ClaimToken], place: int) -> bool:
-        if fold(tokens[place].text) not in self._words.agents:
+        if tokens[place].word not in self._words.agents:
             return False
         after = self._after(tokens, place)
         return after is not None and tokens[after].role in CONTENT
@@ -380,7 +377,7 @@ class Judge:
 
     def _is_joined(self, tokens: Sequence[ClaimToken], place: int) -> bool:
         return any(
-            fold(one.text) in self._words.joins or {",", "、"} & set(tokens[place].before)
+            one.word in self._words.joins or {",", "、"} & set(tokens[place].before)
             for one in (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
         )
 
@@ -394,7 +391,7 @@ class Judge:
             one, other = self._claim[row], self._text[self._moved[row]]
             if (
                 one.role not in (WORD, NAME)
-                or fold(one.text) != fold(other.text)
+                or one.word != other.word
                 or self._preposed(self._claim, row)
             ):
                 return False
@@ -403,14 +400,14 @@ class Judge:
                 tokens[at - 1] if at else None
                 for tokens, at in ((self._claim, row), (self._text, self._moved[row]))
             )
-            if ours and theirs and same(ours, theirs) and fold(ours.text) != fold(theirs.text):
+            if ours and theirs and same(ours, theirs) and ours.word != theirs.word:
                 return False
-            cases = {reading.case for reading in readings(fold(one.text), dictionary)[:3]}
+            cases = {reading.case for reading in readings(one.word, dictionary)[:3]}
             told = told or "nomn" not in cases
         return told
 
     def _preposed(self, tokens: Sequence[ClaimToken], place: int) -> bool:
-        return bool(place) and fold(tokens[place - 1].text) in self._words.prepositions
+        return bool(place) and tokens[place - 1].word in self._words.prepositions
 
     def _cases_changed(self) -> bool:
         """Tell whether a subject of the evidence is an object of the claim and the reverse."""
@@ -420,7 +417,7 @@ class Judge:
         became_object = became_subject = False
         for row, place in self._partner.items():
             one, other = self._claim[row], self._text[place]
-            if one.role not in (WORD, NAME) or fold(one.text) == fold(other.text):
+            if one.role not in (WORD, NAME) or one.word == other.word:
                 continue
             ours = _cases(one, dictionary, _genders(other, dictionary))
             theirs = _cases(other, dictionary, _genders(one, dictionary))
@@ -442,14 +439,14 @@ class Judge:
             then = self._partner[after]
             if self._text[then].place != self._text[place].place:
                 continue
-            turned = (self._turned and fold(one.text) in self._words.comparators) or any(
+            turned = (self._turned and one.word in self._words.comparators) or any(
                 sense.group.startswith(RELATIONS)
                 and _contradict(one, self._text[place], self._words)
                 for sense in one.senses
             )
             related = any(sense.group.startswith(RELATIONS) for sense in one.senses)
             joining = one.role == FUNCTION or " " in one.text
-            directed = (related and joining) or fold(one.text) in self._words.agents
+            directed = (related and joining) or one.word in self._words.agents
             apart = place < then and any(
                 CLOSED & set(each.before) for each in self._text[place + 1 : then + 1]
             )
@@ -472,18 +469,18 @@ class Judge:
         between = self._text[first + 1 : last + 1]
         links = self._words.prepositions | self._words.joins | {"of", "的", "之"}
         return sum(one.is_content for one in between) <= NEIGHBOURS and not any(
-            CLOSED & set(one.before) or fold(one.text) in links for one in between
+            CLOSED & set(one.before) or one.word in links for one in between
         )
 
     def _unlinked(self, row: int, after: int) -> bool:
         links = (
             self._words.prepositions | self._words.joins | self._words.agents | {"of", "的", "之"}
         )
-        return not any(fold(one.text) in links for one in self._claim[row + 1 : after])
+        return not any(one.word in links for one in self._claim[row + 1 : after])
 
     def _helped(self, row: int, after: int) -> bool:
         """Tell whether a passive of the claim needs no doer, or an adverb goes where it will."""
-        return any(fold(self._claim[at].text).endswith("ly") for at in (row, after))
+        return any(self._claim[at].word.endswith("ly") for at in (row, after))
 
     # Other subjects
 
@@ -497,9 +494,7 @@ class Judge:
                     if at in self._covered and one.is_content:
                         break
                     lead.append(one)
-            pointed = any(
-                fold(one.text) in self._words.definite | self._words.pronouns for one in lead
-            )
+            pointed = any(one.word in self._words.definite | self._words.pronouns for one in lead)
             named = [one for one in lead if one.is_content and one.role in (NAME, WORD)]
             named = [one for one in named if not any(same(one, ours) for ours in self._claim)]
             strange = [one for one in named if one.role == NAME] if pointed else named
@@ -512,17 +507,16 @@ class Judge:
         order = sorted(self._matched.items())
         for (_, first), (_, last) in zip(order, order[1:], strict=False):
             run = self._text[first + 1 : last]
-            joins = [at for at, one in enumerate(run) if fold(one.text) in self._words.joins]
+            joins = [at for at, one in enumerate(run) if one.word in self._words.joins]
             for at in joins[-1:]:
                 ended = any(one.is_content for one in run[:at])
                 begun = any(one.role in (NAME, NUMBER) for one in run[at + 1 :])
                 links = any(
-                    fold(one.text) in self._words.prepositions | {"of"} or one.role == FUNCTION
+                    one.word in self._words.prepositions | {"of"} or one.role == FUNCTION
                     for one in run[at + 1 :]
                 )
                 pointed = any(
-                    fold(one.text) in self._words.definite | self._words.pronouns
-                    for one in run[at + 1 :]
+                    one.word in self._words.definite | self._words.pronouns for one in run[at + 1 :]
                 )
                 again = first and same(self._text[first], run[-1])
                 if ended and begun and links and again and not pointed:
@@ -558,7 +552,9 @@ class Judge:
         # What is said once in the evidence may be said twice.
         if other is None and any(same(one, again) for again in self._text):
             return True
-        if self._similar is None or (one.role == NAME and row):
+        if self._similar is None or not (one.role == WORD or (one.role == NAME and not row)):
+            return False
+        if other is not None and other.is_content and other.role != WORD:
             return False
         beside = [self._text[at] for at in self._free if self._text[at].role == WORD]
         near = [other] if other is not None and other.role == WORD else beside[:8]
@@ -570,7 +566,7 @@ class Judge:
     def _stands_for(self, row: int) -> bool:
         """Tell whether a name stands for a pronoun of the evidence, or beside a part of itself."""
         one = self._claim[row]
-        if not any(same(one, each) for each in self._earlier):
+        if not any(same(one, each) for each in self._earlier()):
             return False
         beside = any(
             self._claim[at].role == NAME and at in self._partner
@@ -592,7 +588,7 @@ class Judge:
 
     def _points(self, first: int, last: int) -> bool:
         pointing = self._words.pronouns | self._words.definite
-        return any(fold(one.text) in pointing for one in self._gap(first, last))
+        return any(one.word in pointing for one in self._gap(first, last))
 
     def _replaced(self, first: int, last: int) -> bool:
         return any(one.is_content for one in self._gap(first, last))
@@ -635,15 +631,16 @@ def _contradict(one: ClaimToken, other: ClaimToken, words: ClaimWords) -> bool:
             sense.group == theirs.group and sense.side != theirs.side for theirs in other.senses
         ):
             return True
-    short, long = sorted((fold(one.text), fold(other.text)), key=len)
-    return one.is_content and len(short) > 1 and long in {p + short for p in words.prefixes}
+    short, long = sorted((one.word, other.word), key=len)
+    plain = one.is_content and other.is_content and len(short) > 1
+    return plain and long in {prefix + short for prefix in words.prefixes}
 
 
 def _is_passive(one: ClaimToken, words: ClaimWords) -> bool:
     dictionary = words.known.dictionary
     if not dictionary or one.role != WORD:
         return False
-    folded = fold(one.text)
+    folded = one.word
     found = readings(folded, dictionary)
     if not found or found[0].pos not in ("VERB", "PRTS", "PRTF", "INFN", "GRND"):
         return False
@@ -651,7 +648,7 @@ def _is_passive(one: ClaimToken, words: ClaimWords) -> bool:
 
 
 def _nouns(one: ClaimToken, dictionary: str) -> list[MorphAnalysis]:
-    found = readings(fold(one.text), dictionary)[:4]
+    found = readings(one.word, dictionary)[:4]
     kinds = ("NOUN", "NPRO", "ADJF") if one.role == NAME else ("NOUN", "NPRO")
     return [reading for reading in found if reading.pos in kinds and reading.case]
 

@@ -59,6 +59,7 @@ class ClaimToken(NamedTuple):
     keys: frozenset[str]
     senses: frozenset[Sense] = frozenset()
     before: str = ""  # the marks between it and the token before
+    word: str = ""  # as it is looked up: in small letters
     place: int = 0  # of its sentence
 
     @property
@@ -144,7 +145,8 @@ def claim_tokens(text: str, language: str) -> tuple[ClaimToken, ...]:
             before = ""
         last = end
         place += size
-    return tuple(_ordered_dates(_with_symbols(_with_numbers(found, words, text))))
+    ordered = _ordered_dates(_with_symbols(_with_numbers(found, words, text)))
+    return tuple(one._replace(word=fold(one.text)) for one in ordered)
 
 
 def _phrase(raws: list[_Raw], place: int, words: ClaimWords) -> tuple[int, frozenset[Sense]]:
