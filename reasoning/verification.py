@@ -100,7 +100,9 @@ def judge(
     reason = difference(claim, quotes, language)
     if not reason:
         return ""
-    spoken, written = detect_language(claim), detect_language(quoted)
+    spoken = detect_language(claim)
+    own = any(detect_language(quote) == spoken for quote in quotes)
+    written = spoken if own else detect_language(quoted)
     if spoken != written and UNDETERMINED not in (spoken, written):
         return _foreign_difference(claim, quotes, supports)
     # Nobody is asked about what says something else, only about words that may say the same.
@@ -133,7 +135,7 @@ def difference(claim: str, quotes: str | Sequence[str], language: str = "") -> s
     if language in ("", UNDETERMINED):
         language = detect_language("\n".join(texts))
         spoken = detect_language(claim)
-        own = [text for text in texts if detect_language(text) == spoken != language]
-        if own and not Supporting(own, spoken).difference(claim):
-            return ""
+        own = [text for text in texts if detect_language(text) == spoken]
+        if own:
+            return Supporting(own, spoken).difference(claim)
     return Supporting(texts, language).difference(claim)

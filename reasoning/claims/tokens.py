@@ -215,7 +215,7 @@ def _word(raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool) -
     folded = fold(raw.text)
     key = words.key(raw.text)
     # In a Latin script "May" and "March" are months, "may" and "march" are none.
-    capital = raw.text[:1].isupper() and not first
+    capital = raw.text[:1].isupper() and not (first and len({one.group for one in senses}) > 1)
     month = any(one.group == "months" for one in senses)
     if month and words.known.script == "latin":
         senses = frozenset(one for one in senses if (one.group == "months") == capital)
