@@ -160,6 +160,7 @@ class EvalCommands(LazyGroup):
         "answers": "cli.evaluation.eval:answers",
         "compare": "cli.evaluation.eval:compare",
         "trajectories": "cli.evaluation.trajectories:trajectories",
+        "claims": "cli.evaluation.claims:claims",
         "ers": "cli.commands:ers",
     }
 

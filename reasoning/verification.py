@@ -1,9 +1,10 @@
 """Check a claim of the final text against the spans it cites; unsupported means it must go.
 
-The checks are cheap and strict: the quote is really there, every number, name, address and markup
-of the claim is in the quotes, negation agrees, and most of the content words of each of its
-sentences are in the quotes. Words of two languages cannot be compared: such a claim needs the same
-numbers, and somebody who reads both languages and finds it supported.
+The quote is really there, every address and markup of the claim is in it, and the claim says
+nothing else than the sentences quoted: `reasoning.claims` compares them word by word. Words of two
+languages cannot be compared: such a claim needs the same numbers, and somebody who reads both
+languages and finds it supported. Somebody is also asked about words that the evidence lacks, when
+nothing else speaks against a claim.
 """
 
 from __future__ import annotations
@@ -11,16 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from core.language.analysis import content_terms, terms
-from core.language.cues import stopwords
 from core.language.detect import UNDETERMINED, detect_language
-from core.language.sentences import sentence_spans
-from core.types import Claim, Evidence
+from core.language.sentences import record_spans, sentence_spans
+from core.types import Citation, Claim, Evidence
+from reasoning.claims.judging import OTHER_WORDS
+from reasoning.claims.support import Supporting
 from reasoning.rules.answering.headings import LED, headings_of
-from reasoning.rules.lexicon import lexicon
 
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-WORD = re.compile(r"[^\W_][\w'’-]+")
 # What a client that draws Markdown or HTML would load or offer to open: the way out for text that
 # a hostile document wants sent away, so not a character of it may be the model's own.
 ACTIVE = re.compile(
@@ -28,8 +27,8 @@ ACTIVE = re.compile(
     r"|!?\[[^\]\n]*\](?:\([^)\n]*\)?|\[[^\]\n]*\])|<[a-z!?/][^>\n]*>",
     re.IGNORECASE,
 )
+FOREIGN_NAME = re.compile(r"\b[A-Z][A-Za-z]+")  # in a text of another script
 ENDING = ".,;:!?。，；：！？'\"*_"  # what follows an address and is no part of it
-LEAST_OVERLAP = 0.6  # chosen, not measured
 OTHER_LANGUAGE = "it is in another language than its quote"
 
 # Says whether quotes support a claim in the given language.
@@ -54,24 +53,70 @@ def unsupported_reason(
             return "a cited span lies outside its chunk"
         if item.text[citation.start : citation.end] != citation.quote:
             return "a quote differs from the cited span"
-        quotes.append(citation.quote)
+        quotes.append(_whole_sentences(item, citation))
         lead = next((one for one in headings_of(item) if claim.text.startswith(f"{one}{LED}")), "")
         bare = claim.text[len(lead) + len(LED) :] if lead else bare
         languages.add(item.language)
+    return judge(bare, quotes, languages.pop() if len(languages) == 1 else "", supports)
+
+
+def settle(
+    claim: Claim, evidence: Mapping[str, Evidence], supports: Supports | None = None
+) -> tuple[Claim | None, str]:
+    """Return a claim as it may stand, None for not at all, and why not as it was cited.
+
+    One that its own citations do not support is cited again, once, from the rest of the evidence.
+    """
+    reason = unsupported_reason(claim, evidence, supports)
+    return (_cited_again(claim, evidence) if reason else claim), reason
+
+
+def _cited_again(claim: Claim, evidence: Mapping[str, Evidence]) -> Claim | None:
+    for item in sorted(evidence.values(), key=lambda one: -one.best_grade):
+        spans = Supporting([item.text], item.language).spans(claim.text)
+        again = claim.model_copy(update={"citations": [item.cited(*span) for span in spans]})
+        if spans and not unsupported_reason(again, evidence):
+            return again
+    return None
+
+
+def _whole_sentences(item: Evidence, citation: Citation) -> str:
+    """Return what is cited with the rest of its first and last sentence, which may deny it."""
+    located = record_spans if item.kind == "record" else sentence_spans
+    start, end = citation.start, citation.end
+    for first, last in located(item.text) if (start, end) != (0, len(item.text)) else ():
+        if first < citation.end and last > citation.start:
+            start, end = min(start, first), max(end, last)
+    return item.text[start:end]
+
+
+def judge(
+    claim: str, quotes: Sequence[str], language: str = "", supports: Supports | None = None
+) -> str:
+    """Return why texts do not support a claim, or "" when they do."""
     quoted = "\n".join(quotes)
-    if any(found.rstrip(ENDING) not in quoted for found in ACTIVE.findall(claim.text)):
+    if any(found.rstrip(ENDING) not in quoted for found in ACTIVE.findall(claim)):
         return "it holds an address or markup that is not in the quote"
-    reason = difference(bare, quoted, languages.pop() if len(languages) == 1 else "")
-    spoken, written = detect_language(claim.text), detect_language(quoted)
-    if not reason or spoken == written or UNDETERMINED in (spoken, written):
-        return reason
-    return _foreign_difference(claim.text, quotes, supports)
+    reason = difference(claim, quotes, language)
+    if not reason:
+        return ""
+    spoken = detect_language(claim)
+    own = any(detect_language(quote) == spoken for quote in quotes)
+    written = spoken if own else detect_language(quoted)
+    if spoken != written and UNDETERMINED not in (spoken, written):
+        return _foreign_difference(claim, quotes, supports)
+    # Nobody is asked about what says something else, only about words that may say the same.
+    if reason.endswith(OTHER_WORDS) and supports is not None and supports(claim, quotes, written):
+        return ""
+    return reason
 
 
 def _foreign_difference(claim: str, quotes: Sequence[str], supports: Supports | None) -> str:
-    missing = set(NUMBER.findall(claim)) - set(NUMBER.findall("\n".join(quotes)))
-    if missing:
-        return f"the number {sorted(missing)[0]} is not in the quote"
+    quoted = "\n".join(quotes)
+    for kind, pattern in (("number", NUMBER), ("name", FOREIGN_NAME)):
+        missing = {*pattern.findall(claim)} - {*pattern.findall(quoted)}
+        if missing and (kind == "number" or not claim.isascii()):
+            return f"the {kind} {min(missing)} is not in the quote"
     if supports is None:
         return OTHER_LANGUAGE
     if not supports(claim, quotes, detect_language(claim)):
@@ -79,33 +124,18 @@ def _foreign_difference(claim: str, quotes: Sequence[str], supports: Supports | 
     return ""
 
 
-def difference(claim: str, quoted: str, language: str = "") -> str:
+def difference(claim: str, quotes: str | Sequence[str], language: str = "") -> str:
     """Return how a claim differs from its quotes in the same language, or "" for not at all.
 
     `language` is that of the quotes, as far as it is known.
     """
-    language = language if language not in ("", UNDETERMINED) else detect_language(quoted)
-    present = set(terms(quoted, language))
-    missing = _numbers(claim, language) - _numbers(quoted, language)
-    if missing:
-        return f"the number {sorted(missing)[0]} is not in the quote"
-    written = {word.casefold() for word in WORD.findall(quoted)}
-    for name in (word for word in WORD.findall(claim) if word[0].isupper()):
-        known = name.casefold() in written | stopwords(language)
-        if not known and not present.issuperset(terms(name, language)):
-            return f"the name {name} is not in the quote"
-    denied = [lexicon(language).search("negation", text) is None for text in (claim, quoted)]
-    if denied[0] != denied[1] and claim not in quoted:
-        return "the claim and the quote differ in negation"
-    for start, end in sentence_spans(claim):  # one that is made up hides among those that are not
-        stated = set(content_terms(claim[start:end], language))
-        shared = stated & present
-        if stated and len(shared) / len(stated) < LEAST_OVERLAP:
-            return f"only {len(shared)} of {len(stated)} words are in the quote"
-    return ""
-
-
-def _numbers(text: str, language: str) -> set[str]:
-    """Return the numbers of a text, in digits and in words."""
-    in_words = lexicon(language).all_of("numeral", text)
-    return {*NUMBER.findall(text), *(word.group().casefold() for word in in_words)}
+    texts = [quotes] if isinstance(quotes, str) else quotes
+    if Supporting(texts, language).quotes(claim):
+        return ""
+    if language in ("", UNDETERMINED):
+        language = detect_language("\n".join(texts))
+        spoken = detect_language(claim)
+        own = [text for text in texts if detect_language(text) == spoken]
+        if own:
+            return Supporting(own, spoken).difference(claim)
+    return Supporting(texts, language).difference(claim)

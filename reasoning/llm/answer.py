@@ -23,10 +23,11 @@ from reasoning.rules.answering.wanted import asked_kind
 from reasoning.rules.grade import CHECKED_KINDS
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.forms import NUMBER, forms, has_kind, without_numbers
-from reasoning.verification import LEAST_OVERLAP, difference
+from reasoning.verification import difference
 
 Span = tuple[int, int]
 LONGEST_RUN = 3  # sentences; chosen, not measured
+LEAST_OVERLAP = 0.3  # of words, below which no run is compared; chosen, not measured
 
 
 def cite(claim: str, item: Evidence, embedder: Embedder | None = None) -> tuple[Citation, float]:

@@ -1,0 +1,1 @@
+"""What a claim says, word by word, beside what its evidence says."""

@@ -1,0 +1,200 @@
+"""Tell whether evidence supports a claim in its own language: sentence by sentence, fail closed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache, partial
+from math import log
+from typing import NamedTuple
+
+from core.language.sentences import sentence_spans
+from models.embeddings import Embedder
+from reasoning.claims.alignment import align, same
+from reasoning.claims.judging import Judge, Similar
+from reasoning.claims.tokens import ClaimToken, claim_tokens
+from reasoning.claims.words import claim_words
+
+CANDIDATES = 4  # sentences that are tried alone
+JOINED = 6  # sentences at most that a statement may be joined from
+BEFORE = 3  # sentences before one that may say what its pronouns mean
+GRAM = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_\u3400-\u9fff]{1,4}|[\u3400-\u9fff]")
+MARKS = re.compile(r"[\s*_`#|。!！]+|(?<!\d)\.|\.(?!\d)")
+
+
+class Line(NamedTuple):
+    """Hold one sentence of the evidence, with its place and that of the text it is of."""
+
+    text: str
+    source: int
+    place: int
+    span: tuple[int, int]
+
+    @property
+    def grams(self) -> frozenset[str]:
+        """Return what is compared to find the sentences that are like a claim."""
+        return _grams(self.text)
+
+
+@lru_cache(maxsize=256)
+def _spans(text: str) -> tuple[tuple[int, int], ...]:
+    return tuple(sentence_spans(text))
+
+
+def plain(text: str) -> str:
+    """Return a text without what makes no difference to what it says."""
+    return MARKS.sub("", text).casefold()
+
+
+@lru_cache(maxsize=8192)
+def _grams(text: str) -> frozenset[str]:
+    return frozenset(GRAM.findall(text.casefold()))
+
+
+class Supporting:
+    """Hold texts as evidence, to judge claims by."""
+
+    def __init__(
+        self, texts: Sequence[str], language: str | None, similar: Similar | None = None
+    ) -> None:
+        """Cut texts in one language into sentences."""
+        self._language = language
+        self._similar = similar
+        self._lines = [
+            Line(text[slice(*span)], source, place, span)
+            for source, text in enumerate(texts)
+            for place, span in enumerate(_spans(text))
+        ]
+        self._plain = [plain(line.text) for line in self._lines]
+
+    def difference(self, claim: str) -> str:
+        """Return how a claim differs from the evidence, or "" for not at all."""
+        return self._judged(claim)[0]
+
+    def spans(self, claim: str) -> list[tuple[int, int]]:
+        """Return where the sentences stand that support a claim, of one text; none for no support.
+
+        Neighbours are one span.
+        """
+        reason, lines = self._judged(claim)
+        found: list[tuple[int, int]] = []
+        last = -2
+        for line in sorted({one.place: one for one in lines}.values(), key=lambda one: one.place):
+            if found and line.place == last + 1:
+                found[-1] = (found[-1][0], line.span[1])
+            else:
+                found.append(line.span)
+            last = line.place
+        return [] if reason else found
+
+    def _judged(self, claim: str) -> tuple[str, list[Line]]:
+        """Return the first difference of a claim, and the sentences on which the rest stands."""
+        used: list[Line] = []
+        for start, end in _spans(claim):
+            line = claim[start:end]
+            if not any(map(str.isalnum, line)):
+                continue
+            found = self._quoted(plain(line))
+            reason = ""
+            if not found:
+                reason, found = self._compared(line)
+            if reason:
+                return reason, []
+            used += found
+        return "", used
+
+    @cached_property
+    def _weights(self) -> dict[str, float]:
+        counts = Counter(gram for line in self._lines for gram in line.grams)
+        return {gram: log(1 + len(self._lines) / count) for gram, count in counts.items()}
+
+    def quotes(self, claim: str) -> bool:
+        """Tell whether every sentence of a claim is one of the evidence, to the letter."""
+        lines = [claim[start:end] for start, end in _spans(claim)]
+        return all(self._quoted(plain(one)) for one in lines if any(map(str.isalnum, one)))
+
+    def _quoted(self, line: str) -> list[Line]:
+        """Return the sentences of which a line is the whole text, to the letter."""
+        for start, first in enumerate(self._plain):
+            rest, at = line, start
+            while first and at < len(self._plain) and rest.startswith(self._plain[at]):
+                rest, at = rest[len(self._plain[at]) :], at + 1
+                if not rest:
+                    return self._lines[start:at]
+        return []
+
+    def _compared(self, claim: str) -> tuple[str, list[Line]]:
+        """Return the difference from the likest sentences, or "" with those that have none."""
+        if not self._lines:
+            return "there is no evidence", []
+        tokens = claim_tokens(claim, self._language)
+        words = claim_words(self._language)
+        best: tuple[float, str] | None = None
+        for window in self._windows(claim):
+            text = [
+                token._replace(place=place)
+                for place, line in enumerate(window)
+                for token in claim_tokens(line.text, self._language)
+            ]
+            aligned = align(tokens, text)
+            reason = Judge(aligned, words, partial(self._earlier, window), self._similar).reason()
+            if not reason:
+                return "", window
+            if best is None or aligned.cost < best[0]:
+                best = aligned.cost, reason
+        return (best[1] if best else "nothing in the quote is like it"), []
+
+    def _windows(self, claim: str) -> Iterator[list[Line]]:
+        """Yield what the claim may rest on: single sentences, then those that add to the best."""
+        wanted = _grams(claim)
+        ranked = sorted(self._lines, key=lambda line: -self._shared(wanted, line))
+        singles = [line for line in ranked[:CANDIDATES] if line.grams & wanted]
+        for line in singles:
+            yield [line]
+        if not singles:
+            return
+        tokens = [one for one in claim_tokens(claim, self._language) if one.is_content]
+        lacking = [self._lacking(tokens, line) for line in singles]
+        if not all(lacking):
+            return  # nothing is to be added to one that has every word
+        for start, left in list(zip(singles, lacking, strict=True))[:2]:
+            window = [start]
+            while left and len(window) < JOINED:
+                grams = _grams(" ".join(one.text for one in left))
+                line = max(self._lines, key=lambda one: self._shared(grams, one))
+                rest = self._lacking(left, line)
+                if line in window or len(rest) == len(left):
+                    break
+                window, left = [*window, line], rest
+                yield sorted(window, key=lambda one: (one.source, one.place))
+
+    def _lacking(self, tokens: Sequence[ClaimToken], line: Line) -> list[ClaimToken]:
+        """Return the tokens that a sentence lacks."""
+        held = claim_tokens(line.text, self._language)
+        return [one for one in tokens if not any(same(one, other) for other in held)]
+
+    def _shared(self, wanted: frozenset[str], line: Line) -> float:
+        return sum(self._weights[gram] for gram in wanted & line.grams)
+
+    def _earlier(self, window: Sequence[Line]) -> list[ClaimToken]:
+        """Return what stands before the sentences of a window, and in the others of it."""
+        found: list[ClaimToken] = []
+        for line in self._lines:
+            if any(
+                line.source == one.source and 0 < one.place - line.place <= BEFORE for one in window
+            ) or (line.place == 0 and any(line.source == one.source for one in window)):
+                found += claim_tokens(line.text, self._language)
+        return found
+
+
+def entails(
+    claim: str, quotes: Sequence[str], language: str, embedder: Embedder, least: float
+) -> bool:
+    """Tell whether quotes support a claim; words whose cosine is at least `least` are the same."""
+
+    def similar(one: str, other: str) -> bool:
+        first, second = embedder.embed_documents([one.casefold(), other.casefold()])
+        return float(first @ second) >= least
+
+    return not Supporting(quotes, language, similar).difference(claim)
