@@ -36,7 +36,9 @@ def _print(result: dict[str, Any]) -> None:
     supported = result["supported"]
     rows = table("claims", "n", "right", "share")
     kinds = [("supported: accepted", supported["n"], supported["accepted"])]
-    kinds += [(f"{kind}: caught", one["n"], one["caught"]) for kind, one in result["by_kind"].items()]
+    kinds += [
+        (f"{kind}: caught", one["n"], one["caught"]) for kind, one in result["by_kind"].items()
+    ]
     for name, count, right in kinds:
         rows.add_row(escape(name), str(count), str(right), f"{right / count:.3f}" if count else "–")
     stdout().print(rows)
@@ -47,5 +49,7 @@ def _print_wrong(judged: list[JudgedClaim]) -> None:
     for one in judged:
         if not one.is_right:
             wrong = one.reason or "accepted"
-            out.print(f"[bold]{escape(one.labelled.place)}[/bold] {escape(one.labelled.kind)}: {escape(wrong)}")
+            out.print(
+                f"[bold]{escape(one.labelled.place)}[/bold] {escape(one.labelled.kind)}: {escape(wrong)}"
+            )
             out.print(f"  {escape(one.labelled.claim)}")

@@ -78,6 +78,10 @@ class Judge:
                 return f"the {kind} {one.text} is not in the quote"
             if row in self._moved and not self._counts_same(row, place):
                 return f"the number {one.text} stands for something else in the quote"
+            led = {fold(one.text) for one in self._claim[max(0, row - 1) : row]}
+            there = {fold(one.text) for one in self._text[max(0, place - 1) : place]}
+            if led != there and led | there <= self._words.amounts:
+                return f"{one.text} is led by another word in the quote"
             ours, theirs = self._unit(self._claim, row), self._unit(self._text, place)
             if theirs and ours and not same(ours, theirs):
                 return f"the unit {ours.text} is not that of the quote"
@@ -99,8 +103,17 @@ class Judge:
         What follows it is what it counts; where it is led by a preposition, or nothing follows,
         what stands around it must have something in common.
         """
+        taken = self._exchanged.get(row)
+        if taken in self._covered and self._text[taken].role in (NUMBER, MONTH):
+            return False
         ours, theirs = self._after(self._claim, row), self._after(self._text, place)
         led = self._preposed(self._claim, row) and self._preposed(self._text, place)
+        if led and same(self._claim[row - 1], self._text[place - 1]):
+            return True
+        if theirs is not None and any(
+            fold(one.text) in self._words.pronouns for one in self._text[place:theirs]
+        ):
+            theirs = None
         if ours is not None and theirs is not None and not led:
             counted, there = self._claim[ours], self._text[theirs]
             if counted.role in CONTENT and there.role in CONTENT:
@@ -128,17 +141,42 @@ class Judge:
             if sense is None or row in self._matched:
                 continue
             place = self._moved.get(row)
-            if place is not None:
-                ours, theirs = self._after(self._claim, row), self._after(self._text, place)
-                if ours is None or theirs is None or self._partner.get(ours) == theirs:
-                    continue
+            if place is not None and self._same_scope(row, place, sense):
+                continue
+            if sense.group == "negation" and self._by_prefix(self._claim, row, self._text):
+                continue
             return self._differs(sense, one.text)
         return ""
+
+    def _same_scope(self, row: int, place: int, sense: Sense) -> bool:
+        """Tell whether an operator that stands elsewhere is about the same there."""
+        ours, theirs = self._after(self._claim, row), self._after(self._text, place)
+        if sense.group in WIDE or ours is None or theirs is None:
+            return True
+        if self._partner.get(ours) == theirs or sense.group == "negation":
+            return self._partner.get(ours) == theirs
+        beside = list(self._near(self._text, place))
+        return any(same(one, other) for one in self._near(self._claim, row) for other in beside)
+
+    def _by_prefix(
+        self, tokens: Sequence[ClaimToken], place: int, others: Sequence[ClaimToken]
+    ) -> bool:
+        """Tell whether "not safe" stands for "unsafe"."""
+        after = self._after(tokens, place)
+        if after is None:
+            return False
+        denied = {prefix + fold(tokens[after].text) for prefix in self._words.prefixes}
+        found = [at for at, other in enumerate(others) if fold(other.text) in denied]
+        if found and tokens is self._claim:
+            self._partner.setdefault(after, found[0])
+        return bool(found)
 
     def _left_out(self) -> str:
         for place in self._free:
             sense = self._operator(self._text, place)
             if sense is None or sense.group == "universal":
+                continue
+            if sense.group == "negation" and self._by_prefix(self._text, place, self._claim):
                 continue
             holds = self._holds_for_all if sense.group in WIDE else self._holds_for_kept
             if holds(place):
@@ -224,8 +262,10 @@ class Judge:
         for row, place in self._exchanged.items():
             one, other = self._claim[row], self._text[place]
             if row in self._moved or place in self._covered:
+                taken = next((at for at, there in self._moved.items() if there == place), None)
                 if one.is_content and other.is_content and row in self._moved:
-                    swapped.append((row, place))
+                    if taken in self._exchanged:
+                        swapped.append((row, place))
                 continue
         compared = any(
             fold(self._claim[row].text) in self._words.comparators for row in self._partner
@@ -241,7 +281,12 @@ class Judge:
                 self._partner.setdefault(row, place)
             reason = reason or f"{one.text} is the opposite of {self._text[place].text}"
         turned = self._turned = (relation + self._voice_changed()) % 2 == 1
-        if swapped and not turned and not self._all_listed(swapped) and not self._free_order(swapped):
+        if (
+            swapped
+            and not turned
+            and not self._all_listed(swapped)
+            and not self._free_order(swapped)
+        ):
             ours = self._claim[swapped[0][0]].text
             return f"{ours} has another role in the quote"
         if reason and not (relation and swapped and turned):
@@ -268,7 +313,8 @@ class Judge:
             for place in range(len(self._text))
         )
         verbs = sum(
-            _is_passive(self._claim[row], self._words) != _is_passive(self._text[place], self._words)
+            _is_passive(self._claim[row], self._words)
+            != _is_passive(self._text[place], self._words)
             for row, place in self._partner.items()
         )
         return (abs(ours - theirs) + verbs) % 2
@@ -300,6 +346,8 @@ class Judge:
         ]
         for row, at in self._partner.items():
             one, other = self._claim[row], self._text[at]
+            if fold(one.text) == fold(other.text):
+                continue
             for passive, active, kind in ((one, other, (True, False)), (other, one, (False, True))):
                 if kind in verbs and _cases(passive, dictionary) == {"ablt"}:
                     cases = _cases(active, dictionary)
@@ -319,11 +367,15 @@ class Judge:
 
     def _all_listed(self, swapped: Sequence[tuple[int, int]]) -> bool:
         """Tell whether the swapped words only stand in another order of a list."""
-        rows = sorted(row for row, _ in swapped)
-        between = self._claim[rows[0] : rows[-1] + 1]
-        return len(rows) > 1 and all(
-            place in rows or not one.is_content and (fold(one.text) in self._words.joins)
-            for place, one in enumerate(between, start=rows[0])
+        return all(
+            self._is_joined(self._claim, row) and self._is_joined(self._text, self._moved[row])
+            for row, _ in swapped
+        )
+
+    def _is_joined(self, tokens: Sequence[ClaimToken], place: int) -> bool:
+        return any(
+            fold(one.text) in self._words.joins or {",", "、"} & set(tokens[place].before)
+            for one in (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
         )
 
     def _free_order(self, swapped: Sequence[tuple[int, int]]) -> bool:
@@ -334,7 +386,18 @@ class Judge:
         told = False
         for row, _ in swapped:
             one, other = self._claim[row], self._text[self._moved[row]]
-            if one.role not in (WORD, NAME) or fold(one.text) != fold(other.text) or self._preposed(self._claim, row):
+            if (
+                one.role not in (WORD, NAME)
+                or fold(one.text) != fold(other.text)
+                or self._preposed(self._claim, row)
+            ):
+                return False
+            # "Mount A" and "than Mount B": the noun before a name has the case of the two.
+            ours, theirs = (
+                tokens[at - 1] if at else None
+                for tokens, at in ((self._claim, row), (self._text, self._moved[row]))
+            )
+            if ours and theirs and same(ours, theirs) and fold(ours.text) != fold(theirs.text):
                 return False
             cases = {reading.case for reading in readings(fold(one.text), dictionary)[:3]}
             told = told or "nomn" not in cases
@@ -374,19 +437,24 @@ class Judge:
             if self._text[then].place != self._text[place].place:
                 continue
             turned = (self._turned and fold(one.text) in self._words.comparators) or any(
-                sense.group.startswith(RELATIONS) and _contradict(one, self._text[place], self._words)
+                sense.group.startswith(RELATIONS)
+                and _contradict(one, self._text[place], self._words)
                 for sense in one.senses
             )
-            directed = any(sense.group.startswith(RELATIONS) for sense in one.senses) or (
-                fold(one.text) in self._words.agents
-            )
+            related = any(sense.group.startswith(RELATIONS) for sense in one.senses)
+            joining = one.role == FUNCTION or " " in one.text
+            directed = (related and joining) or fold(one.text) in self._words.agents
             apart = place < then and any(
                 CLOSED & set(each.before) for each in self._text[place + 1 : then + 1]
             )
             if directed and one.role != NUMBER and (apart or (then < place) != turned):
                 return f"{one.text} joins other things in the quote"
             reversed_ = row in self._moved or after in self._moved
-            if dictionary or not reversed_ or not {one.role, self._claim[after].role} <= set(CONTENT):
+            if (
+                dictionary
+                or not reversed_
+                or not {one.role, self._claim[after].role} <= set(CONTENT)
+            ):
                 continue
             if then < place and self._adjoin(then, place) and self._unlinked(row, after):
                 if not self._turned and not self._helped(row, after):
@@ -402,7 +470,9 @@ class Judge:
         )
 
     def _unlinked(self, row: int, after: int) -> bool:
-        links = self._words.prepositions | self._words.joins | self._words.agents | {"of", "的", "之"}
+        links = (
+            self._words.prepositions | self._words.joins | self._words.agents | {"of", "的", "之"}
+        )
         return not any(fold(one.text) in links for one in self._claim[row + 1 : after])
 
     def _helped(self, row: int, after: int) -> bool:
@@ -448,7 +518,8 @@ class Judge:
                     fold(one.text) in self._words.definite | self._words.pronouns
                     for one in run[at + 1 :]
                 )
-                if ended and begun and links and not pointed:
+                again = first and same(self._text[first], run[-1])
+                if ended and begun and links and again and not pointed:
                     return f"it joins what the quote says of {run[at + 1].text} and of others"
         return ""
 

@@ -19,7 +19,7 @@ CANDIDATES = 4  # sentences that are tried alone
 JOINED = 6  # sentences at most that a statement may be joined from
 BEFORE = 3  # sentences before one that may say what its pronouns mean
 GRAM = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_\u3400-\u9fff]{1,4}|[\u3400-\u9fff]")
-SPACES = re.compile(r"[\s*_`#>|]+")
+MARKS = re.compile(r"[\s*_`#|。!！]+|(?<!\d)\.|\.(?!\d)")
 
 
 class Line(NamedTuple):
@@ -38,7 +38,7 @@ def _lines(text: str) -> tuple[str, ...]:
 
 def plain(text: str) -> str:
     """Return a text without what makes no difference to what it says."""
-    return SPACES.sub(" ", text).strip(" .。!！").casefold()
+    return MARKS.sub("", text).casefold()
 
 
 def _grams(text: str) -> frozenset[str]:
@@ -57,20 +57,31 @@ class Supporting:
             for source, text in enumerate(texts)
             for place, line in enumerate(_lines(text))
         ]
-        self._known = {plain(line.text) for line in self._lines}
+        self._plain = [plain(line.text) for line in self._lines]
+        self._known = frozenset(self._plain)
         counts = Counter(gram for line in self._lines for gram in line.grams)
-        self._weights = {
-            gram: log(1 + len(self._lines) / count) for gram, count in counts.items()
-        }
+        self._weights = {gram: log(1 + len(self._lines) / count) for gram, count in counts.items()}
 
     def difference(self, claim: str) -> str:
         """Return how a claim differs from the evidence, or "" for not at all."""
         for line in _lines(claim):
-            if any(map(str.isalnum, line)) and plain(line) not in self._known:
+            if any(map(str.isalnum, line)) and not self._quotes(plain(line)):
                 found = self._differs(line)
                 if found:
                     return found
         return ""
+
+    def _quotes(self, line: str) -> bool:
+        """Tell whether a line is one whole sentence of the evidence or several, to the letter."""
+        if line in self._known:
+            return True
+        for start, first in enumerate(self._plain):
+            rest, at = line, start
+            while first and at < len(self._plain) and rest.startswith(self._plain[at]):
+                rest, at = rest[len(self._plain[at]) :], at + 1
+                if not rest:
+                    return True
+        return False
 
     def _differs(self, claim: str) -> str:
         if not self._lines:

@@ -25,7 +25,7 @@ SCAN = re.compile(
     r"|(?P<decade>(?<!\w)\d{2,4}(?:['’]?s\b|-?[хx](?!\w)|年代))"
     r"|(?P<value>(?<![A-Za-z_\d.])(?:(?<![\w)\]] )(?<![\w)\]])[-−](?=\d))?"
     r"(?:\d{1,3}(?:[,\u00a0\u202f\u2009 ]\d{3})+(?![\d])(?:\.\d+)?|\d+(?:[.,:]\d+)*)"
-    rf"(?:st|nd|rd|th|-?(?:й|я|е|го|му|м|ом|й|а|ої|ій|ого|им|те|го)\b)?(?:\s?(?P<scale>[百千万亿]{1,2}))?"
+    rf"(?:st|nd|rd|th|-?(?:й|я|е|го|му|м|ом|й|а|ої|ій|ого|им|те|го)\b)?(?:\s?(?P<scale>[百千万亿]{1, 2}))?"
     rf"(?=(?:{_UNITS})\b|[^A-Za-z_]|$))"
     r"|(?P<symbol>[%‰°$€£¥₽₴<>≤≥=≠±])"
     rf"|(?P<token>{TOKEN.pattern})",
@@ -133,7 +133,12 @@ def claim_tokens(text: str, language: str) -> tuple[ClaimToken, ...]:
         one = raws[place]
         end = raws[place + size - 1].end
         before = text[last : one.start]
-        made = _tokens(_Raw(one.kind, text[one.start : end] if size > 1 else one.text, one.start, end), words, senses, place == 0)
+        made = _tokens(
+            _Raw(one.kind, text[one.start : end] if size > 1 else one.text, one.start, end),
+            words,
+            senses,
+            place == 0,
+        )
         for token in made:
             found.append(token._replace(before=before))
             before = ""
@@ -163,7 +168,9 @@ def _phrase(raws: list[_Raw], place: int, words: ClaimWords) -> tuple[int, froze
     return best
 
 
-def _tokens(raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool) -> Iterator[ClaimToken]:
+def _tokens(
+    raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool
+) -> Iterator[ClaimToken]:
     """Make the tokens of what was scanned."""
 
     def made(role: str, *keys: str) -> ClaimToken:
@@ -297,9 +304,7 @@ def _with_symbols(found: list[ClaimToken]) -> list[ClaimToken]:
     return made
 
 
-def _with_numbers(
-    found: list[ClaimToken], words: ClaimWords, text: str
-) -> list[ClaimToken]:
+def _with_numbers(found: list[ClaimToken], words: ClaimWords, text: str) -> list[ClaimToken]:
     """Read numbers in words, and those with a scale behind them, as one number each."""
     made: list[ClaimToken] = []
     place = 0
@@ -340,7 +345,12 @@ def _spoken(found: list[ClaimToken], place: int, words: ClaimWords) -> tuple[flo
         one = found[place]
         value, scale = _lookup(one, words.numbers), _lookup(one, words.scales)
         joined = place > start and fold(one.text) in words.joins and place + 1 < len(found)
-        if joined and least >= 100 and least != float("inf") and _lookup(found[place + 1], words.numbers) is not None:
+        if (
+            joined
+            and least >= 100
+            and least != float("inf")
+            and _lookup(found[place + 1], words.numbers) is not None
+        ):
             place += 1
             continue
         if scale is not None and (place > start or scale >= 1000):

@@ -48,13 +48,16 @@ class ClaimWords:
         self.numbers: dict[str, float] = self._keyed(raw.get("numbers", {}))
         self.scales: dict[str, float] = self._keyed(raw.get("scales", {}))
         self.agents = frozenset(raw.get("agents", ()))
+        self.amounts = frozenset(raw.get("amounts", ()))
         self.comparators = frozenset(raw.get("comparators", ()))
         self.definite = frozenset(raw.get("definite", ()))
         self.breaks = frozenset(raw.get("breaks", ()))
         self.joins = frozenset(raw.get("joins", ()))
         self.prepositions = frozenset(raw.get("prepositions", ()))
         self.prefixes = tuple(raw.get("negating_prefixes", ()))
-        self.light = frozenset(key for word in raw.get("light", ()) for key in (word, self.key(word)))
+        self.light = frozenset(
+            key for word in raw.get("light", ()) for key in (word, self.key(word))
+        )
         self.written: dict[str, set[Sense]] = {}
         self.stemmed: dict[str, set[Sense]] = {}
         for group, side, entry in _entries(raw):
