@@ -7,8 +7,8 @@ from os.path import commonprefix
 from typing import NamedTuple
 
 from core.language.scan import fold
-from reasoning.claims.tokens import NAME, NUMBER, UNIT, WORD, ClaimToken
 from reasoning.claims.words import CONTRARY
+from reasoning.claims.tokens import NAME, NUMBER, UNIT, WORD, ClaimToken
 
 # What an edit costs, against 0 for a match: leaving a word of the evidence out is the cheapest, and
 # one word for another is less than leaving one out and adding one. Chosen, not measured.

@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from core.language import chinese
-from core.language.scan import TOKEN, fold
+from core.language.scan import HAN, TOKEN, fold
+from languages.language import is_spaced
 from reasoning.claims.words import LONGEST, SETTLED, ClaimWords, Sense, claim_words
 
 NUMBER, UNIT, MONTH, NAME = "number", "unit", "month", "name"
