@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache as cached
 from pathlib import Path
 from typing import Any
 
 from core.errors import CallerError
+from core.settings import Settings
 from evals.dataset import read_objects
+from models.loading import open_embedder
+from reasoning.rules.reasoner import RulesReasoner
 from reasoning.verification import judge
 
 SHAPE = '{"claim": "…", "evidence": ["…"], "supported": true, "kind": "…"}'
@@ -70,9 +74,16 @@ def _labelled(place: str, found: dict[str, Any]) -> LabelledClaim:
     return LabelledClaim(place, claim, tuple(evidence), supported, kind or NO_KIND)
 
 
-def judge_claims(claims: Iterator[LabelledClaim]) -> list[JudgedClaim]:
-    """Judge each claim as the answers of a run are judged."""
-    return [JudgedClaim(one, judge(one.claim, one.evidence)) for one in claims]
+def judge_claims(claims: Iterator[LabelledClaim], settings: Settings) -> list[JudgedClaim]:
+    """Judge each claim as the answers that the rules write are judged."""
+    reasoner = cached(lambda: RulesReasoner(settings, lambda terms: {}, open_embedder(settings)))
+    # Most claims are judged without the embedder, which is opened when it is asked.
+    return [
+        JudgedClaim(
+            one, judge(one.claim, one.evidence, supports=lambda *given: reasoner().supports(*given))
+        )
+        for one in claims
+    ]
 
 
 def summarise_claims(judged: Sequence[JudgedClaim]) -> dict[str, Any]:

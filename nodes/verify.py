@@ -11,11 +11,11 @@ from graph.reading import ENOUGH_GRADE, asked_plan, describe_question
 from graph.state import MAX_DRAFTS, State, Update
 from reasoning.conflicts import find_conflicts
 from reasoning.rendering import render_answer
-from reasoning.verification import unsupported_reason
+from reasoning.verification import settle
 
 
 def verify(state: State, runtime: Runtime[Context]) -> Update:
-    """Drop unsupported claims; keep the answer when any claim stands, else leave none."""
+    """Cite unsupported claims again or drop them; keep the answer when any stands, else none."""
     context = runtime.context
     began = context.clock()
     draft = state.get("draft")
@@ -27,19 +27,21 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     }
     kept: list[Claim] = []
     dropped: list[tuple[Claim, str]] = []
+    again: list[str] = []
     with context.thinking(state, answering=True) as ledger:
         for claim in draft.claims if draft else []:
-            reason = unsupported_reason(claim, evidence, context.reasoner.supports)
-            if reason:
+            stands, reason = settle(claim, evidence, context.reasoner.supports)
+            if stands is None:
                 dropped.append((claim, reason))
             else:
-                kept.append(claim)
+                kept.append(stands)
+                again += [f"cited again: {reason}"] if reason else []
     step = context.step(
         "verify",
         began,
         ledger,
         decision=f"{len(kept)} supported, {len(dropped)} dropped",
-        reason="; ".join(reason for _, reason in dropped),
+        reason="; ".join([*again, *(reason for _, reason in dropped)]),
         evidence=[(c.evidence_id, 1.0) for claim in kept for c in claim.citations],
     )
     update: Update = {"usage": context.spent(state["started"], ledger), "trail": [step]}

@@ -22,7 +22,7 @@ from core.types import (
 from reasoning.rules.answering.blocks import CODE_KIND
 from reasoning.rules.answering.summaries import map_summary_rows
 from reasoning.rules.lexicon import lexicon
-from reasoning.verification import OTHER_LANGUAGE, unsupported_reason
+from reasoning.verification import OTHER_LANGUAGE, settle
 
 CLASSIC_TOOL = "search_classic"
 DAY = len("2026-01-31")
@@ -191,7 +191,8 @@ class SentenceStream:
 
     def by_rules(self, draft: Draft) -> None:
         """Show what the rules would answer, as far as it is supported, while a model reads."""
-        kept = [one for one in draft.claims if not unsupported_reason(one, self._evidence)]
+        settled = [settle(one, self._evidence)[0] for one in draft.claims]
+        kept = [one for one in settled if one is not None]
         if kept and self._mode != "off":
             text = render_claims(self._plan, kept, list(self._evidence.values()))
             self._write(StreamEvent(kind="rules", text=text))
@@ -199,11 +200,11 @@ class SentenceStream:
     def claim(self, claim: Claim) -> None:
         """Show a claim when it is supported; drop it as the verification will when it is not."""
         self._heard.append(claim)
-        reason = unsupported_reason(claim, self._evidence)
-        self._waits = self._waits or reason == OTHER_LANGUAGE
-        if reason or self._waits:
+        stands, reason = settle(claim, self._evidence)
+        self._waits = self._waits or (stands is None and reason == OTHER_LANGUAGE)
+        if stands is None or self._waits:
             return
-        kept = [*self._kept, claim]
+        kept = [*self._kept, stands]
         text = render_claims(self._plan, kept, list(self._evidence.values()))
         if not text.startswith(self._text):
             self._waits = True

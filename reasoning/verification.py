@@ -3,7 +3,8 @@
 The quote is really there, every address and markup of the claim is in it, and the claim says
 nothing else than the sentences quoted: `reasoning.claims` compares them word by word. Words of two
 languages cannot be compared: such a claim needs the same numbers, and somebody who reads both
-languages and finds it supported.
+languages and finds it supported. Somebody is also asked about words that the evidence lacks, when
+nothing else speaks against a claim.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from core.language.detect import UNDETERMINED, detect_language
 from core.language.sentences import record_spans, sentence_spans
 from core.types import Citation, Claim, Evidence
+from reasoning.claims.judging import OTHER_WORDS
 from reasoning.claims.support import Supporting
 from reasoning.rules.answering.headings import LED, headings_of
 
@@ -25,6 +27,7 @@ ACTIVE = re.compile(
     r"|!?\[[^\]\n]*\](?:\([^)\n]*\)?|\[[^\]\n]*\])|<[a-z!?/][^>\n]*>",
     re.IGNORECASE,
 )
+FOREIGN_NAME = re.compile(r"\b[A-Z][A-Za-z]+")  # in a text of another script
 ENDING = ".,;:!?。，；：！？'\"*_"  # what follows an address and is no part of it
 OTHER_LANGUAGE = "it is in another language than its quote"
 
@@ -57,6 +60,26 @@ def unsupported_reason(
     return judge(bare, quotes, languages.pop() if len(languages) == 1 else "", supports)
 
 
+def settle(
+    claim: Claim, evidence: Mapping[str, Evidence], supports: Supports | None = None
+) -> tuple[Claim | None, str]:
+    """Return a claim as it may stand, None for not at all, and why not as it was cited.
+
+    One that its own citations do not support is cited again, once, from the rest of the evidence.
+    """
+    reason = unsupported_reason(claim, evidence, supports)
+    return (_cited_again(claim, evidence) if reason else claim), reason
+
+
+def _cited_again(claim: Claim, evidence: Mapping[str, Evidence]) -> Claim | None:
+    for item in sorted(evidence.values(), key=lambda one: -one.best_grade):
+        spans = Supporting([item.text], item.language).spans(claim.text)
+        again = claim.model_copy(update={"citations": [item.cited(*span) for span in spans]})
+        if spans and not unsupported_reason(again, evidence):
+            return again
+    return None
+
+
 def _whole_sentences(item: Evidence, citation: Citation) -> str:
     """Return what is cited with the rest of its first and last sentence, which may deny it."""
     located = record_spans if item.kind == "record" else sentence_spans
@@ -76,15 +99,20 @@ def judge(
         return "it holds an address or markup that is not in the quote"
     reason = difference(claim, quotes, language)
     spoken, written = detect_language(claim), detect_language(quoted)
-    if not reason or spoken == written or UNDETERMINED in (spoken, written):
-        return reason
-    return _foreign_difference(claim, quotes, supports)
+    if reason and spoken != written and UNDETERMINED not in (spoken, written):
+        return _foreign_difference(claim, quotes, supports)
+    # Nobody is asked about what says something else, only about words that may say the same.
+    if reason.endswith(OTHER_WORDS) and supports is not None and supports(claim, quotes, written):
+        return ""
+    return reason
 
 
 def _foreign_difference(claim: str, quotes: Sequence[str], supports: Supports | None) -> str:
-    missing = set(NUMBER.findall(claim)) - set(NUMBER.findall("\n".join(quotes)))
-    if missing:
-        return f"the number {sorted(missing)[0]} is not in the quote"
+    quoted = "\n".join(quotes)
+    for kind, pattern in (("number", NUMBER), ("name", FOREIGN_NAME)):
+        missing = {*pattern.findall(claim)} - {*pattern.findall(quoted)}
+        if missing and (kind == "number" or not claim.isascii()):
+            return f"the {kind} {min(missing)} is not in the quote"
     if supports is None:
         return OTHER_LANGUAGE
     if not supports(claim, quotes, detect_language(claim)):
@@ -98,5 +126,10 @@ def difference(claim: str, quotes: str | Sequence[str], language: str = "") -> s
     `language` is that of the quotes, as far as it is known.
     """
     texts = [quotes] if isinstance(quotes, str) else quotes
-    language = language if language not in ("", UNDETERMINED) else detect_language("\n".join(texts))
+    if language in ("", UNDETERMINED):
+        language = detect_language("\n".join(texts))
+        spoken = detect_language(claim)
+        own = [text for text in texts if detect_language(text) == spoken != language]
+        if own and not Supporting(own, spoken).difference(claim):
+            return ""
     return Supporting(texts, language).difference(claim)

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli.arguments import Json, path_argument
+from cli.arguments import Json, Set, path_argument
 from cli.evaluation.eval import table
+from cli.options import settings_from
 from cli.terminal.output import print_json, stdout
 from evals.claims import JudgedClaim, judge_claims, read_claims, summarise_claims
 
@@ -19,10 +20,11 @@ def claims(
     show: Annotated[
         bool, typer.Option("--show", help="Print the claims that are judged wrongly.")
     ] = False,
+    changes: Set = None,
     as_json: Json = False,
 ) -> None:
     """Judge labelled claims as those of an answer are: supported by their evidence, or not."""
-    judged = judge_claims(read_claims(file))
+    judged = judge_claims(read_claims(file), settings_from(None, changes))
     result = summarise_claims(judged)
     if as_json:
         print_json(result)
@@ -48,8 +50,7 @@ def _print_wrong(judged: list[JudgedClaim]) -> None:
     out = stdout()
     for one in judged:
         if not one.is_right:
-            wrong = one.reason or "accepted"
-            out.print(
-                f"[bold]{escape(one.labelled.place)}[/bold] {escape(one.labelled.kind)}: {escape(wrong)}"
-            )
+            row = one.labelled
+            wrong = f"{row.kind}: {one.reason or 'accepted'}"
+            out.print(f"[bold]{escape(row.place)}[/bold] {escape(wrong)}")
             out.print(f"  {escape(one.labelled.claim)}")

@@ -203,6 +203,13 @@ class AnsweringSettings(Group):
         description="Let the reader that comes with `embedder=embedded` look at the likeliest"
         " sentences; off: words and vectors alone, faster.",
     )
+    same_word: float = Field(
+        0.95,
+        ge=0,
+        le=1,
+        description="A word of a sentence may stand for one of its source whose vector has at"
+        " least this cosine; 1: only words that the tables know as the same.",
+    )
     max_rewrites: int = Field(1, ge=0, le=1, description="Rewrites of one sub-question at most.")
     drift_similarity: float = Field(
         0.6, ge=0, le=1, description="A rewrite less similar to its question is thrown away."

@@ -7,8 +7,8 @@ from os.path import commonprefix
 from typing import NamedTuple
 
 from core.language.scan import fold
-from reasoning.claims.words import CONTRARY
 from reasoning.claims.tokens import NAME, NUMBER, UNIT, WORD, ClaimToken
+from reasoning.claims.words import CONTRARY
 
 # What an edit costs, against 0 for a match: leaving a word of the evidence out is the cheapest, and
 # one word for another is less than leaving one out and adding one. Chosen, not measured.
@@ -57,6 +57,8 @@ def clash(one: ClaimToken, other: ClaimToken) -> bool:
 
 def same_form(one: str, other: str) -> bool:
     """Tell whether two words begin alike and differ in their endings alone."""
+    if any(map(str.isdigit, one + other)):
+        return False
     shared = len(commonprefix([one, other]))
     longest = max(len(one), len(other))
     least, share = (LEAST_FORM, FORM_SHARE) if one.isascii() else (LEAST_CASED, CASED_SHARE)

@@ -25,6 +25,9 @@ Similar = Callable[[str, str], bool]
 REACH = 3  # content words behind an operator that it may be about; chosen, not measured
 NEIGHBOURS = 2  # content words on each side of a number that say what it counts; chosen
 CONTENT = (WORD, NAME, UNIT)
+LEAST_KNOWN = 0.6  # of the words of a claim, for one in other words; chosen, not measured
+OTHER_WORDS = ", and nothing in it is known to mean the same"
+DATED = (NUMBER, MONTH)
 
 
 class Judge:
@@ -70,7 +73,7 @@ class Judge:
 
     def _numbers(self) -> str:
         for row, one in enumerate(self._claim):
-            if one.role not in (NUMBER, MONTH):
+            if one.role not in DATED:
                 continue
             place = self._partner.get(row)
             if place is None:
@@ -104,7 +107,7 @@ class Judge:
         what stands around it must have something in common.
         """
         taken = self._exchanged.get(row)
-        if taken in self._covered and self._text[taken].role in (NUMBER, MONTH):
+        if taken is not None and taken in self._covered and self._text[taken].role in DATED:
             return False
         ours, theirs = self._after(self._claim, row), self._after(self._text, place)
         led = self._preposed(self._claim, row) and self._preposed(self._text, place)
@@ -258,28 +261,21 @@ class Judge:
     # Who did what to whom
 
     def _roles(self) -> str:
-        swapped, relation, reason = [], 0, ""
-        for row, place in self._exchanged.items():
-            one, other = self._claim[row], self._text[place]
-            if row in self._moved or place in self._covered:
-                taken = next((at for at, there in self._moved.items() if there == place), None)
-                if one.is_content and other.is_content and row in self._moved:
-                    if taken in self._exchanged:
-                        swapped.append((row, place))
-                continue
+        relation, reason = 0, ""
+        swapped = [row for row in self._exchanged if self._swaps(row)]
         compared = any(
             fold(self._claim[row].text) in self._words.comparators for row in self._partner
         )
         for row, one in enumerate(self._claim):
             if row in self._partner:
                 continue
-            place = self._opposite(one)
-            if place is None:
+            opposed = self._opposite(one)
+            if opposed is None:
                 continue
             if compared or any(sense.group.startswith(RELATIONS) for sense in one.senses):
                 relation += 1
-                self._partner.setdefault(row, place)
-            reason = reason or f"{one.text} is the opposite of {self._text[place].text}"
+                self._partner.setdefault(row, opposed)
+            reason = reason or f"{one.text} is the opposite of {self._text[opposed].text}"
         turned = self._turned = (relation + self._voice_changed()) % 2 == 1
         if (
             swapped
@@ -287,7 +283,7 @@ class Judge:
             and not self._all_listed(swapped)
             and not self._free_order(swapped)
         ):
-            ours = self._claim[swapped[0][0]].text
+            ours = self._claim[swapped[0]].text
             return f"{ours} has another role in the quote"
         if reason and not (relation and swapped and turned):
             return reason
@@ -297,6 +293,16 @@ class Judge:
         if self._cases_changed() and not turned:
             return "the cases of its nouns are exchanged"
         return ""
+
+    def _swaps(self, row: int) -> bool:
+        """Tell whether a word stands where the evidence has one that stands where it has another.
+
+        So do both of two that change their places, and all of several.
+        """
+        place = self._exchanged[row]
+        taken = next((at for at, there in self._moved.items() if there == place), None)
+        both = self._claim[row].is_content and self._text[place].is_content
+        return both and row in self._moved and taken in self._exchanged
 
     def _opposite(self, one: ClaimToken) -> int | None:
         """Return the place of a word of the evidence, not in the claim, that contradicts one."""
@@ -365,11 +371,11 @@ class Judge:
         after = self._after(tokens, place)
         return after is not None and tokens[after].role in CONTENT
 
-    def _all_listed(self, swapped: Sequence[tuple[int, int]]) -> bool:
+    def _all_listed(self, swapped: Sequence[int]) -> bool:
         """Tell whether the swapped words only stand in another order of a list."""
         return all(
             self._is_joined(self._claim, row) and self._is_joined(self._text, self._moved[row])
-            for row, _ in swapped
+            for row in swapped
         )
 
     def _is_joined(self, tokens: Sequence[ClaimToken], place: int) -> bool:
@@ -378,13 +384,13 @@ class Judge:
             for one in (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
         )
 
-    def _free_order(self, swapped: Sequence[tuple[int, int]]) -> bool:
+    def _free_order(self, swapped: Sequence[int]) -> bool:
         """Tell whether cases say who did what, so that the order does not."""
         dictionary = self._words.known.dictionary
         if not dictionary:
             return False
         told = False
-        for row, _ in swapped:
+        for row in swapped:
             one, other = self._claim[row], self._text[self._moved[row]]
             if (
                 one.role not in (WORD, NAME)
@@ -536,8 +542,9 @@ class Judge:
                 return f"the unit {one.text} is not in the quote"
         self.unknown = [self._claim[row].text for row in unknown]
         if unknown:
-            shown = ", ".join(self.unknown[:3])
-            return f"{len(unknown)} of {len(rows)} words are not in the quote: {shown}"
+            shown, known = ", ".join(self.unknown[:3]), len(rows) - len(unknown)
+            reason = f"only {known} of {len(rows)} words are in the quote, not {shown}"
+            return f"{reason}{OTHER_WORDS}" if known >= LEAST_KNOWN * len(rows) else reason
         return ""
 
     def _known(self, row: int) -> bool:
@@ -611,8 +618,10 @@ class Judge:
         return ""
 
     def _is_field(self, place: int) -> bool:
-        """Tell whether a sentence of the evidence is a field of a record: "name: value"."""
+        """Tell whether a sentence of the evidence is a row of a table or a field of a record."""
         tokens = [one for one in self._text if one.place == place]
+        if any("|" in one.before for one in tokens):
+            return True
         return any(":" in one.before or "：" in one.before for one in tokens[1:4])
 
 
@@ -627,7 +636,7 @@ def _contradict(one: ClaimToken, other: ClaimToken, words: ClaimWords) -> bool:
         ):
             return True
     short, long = sorted((fold(one.text), fold(other.text)), key=len)
-    return len(short) > 1 and any(long == prefix + short for prefix in words.prefixes)
+    return one.is_content and len(short) > 1 and long in {p + short for p in words.prefixes}
 
 
 def _is_passive(one: ClaimToken, words: ClaimWords) -> bool:

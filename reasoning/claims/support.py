@@ -10,6 +10,7 @@ from math import log
 from typing import NamedTuple
 
 from core.language.sentences import sentence_spans
+from models.embeddings import Embedder
 from reasoning.claims.alignment import align, same
 from reasoning.claims.judging import Judge, Similar
 from reasoning.claims.tokens import ClaimToken, claim_tokens
@@ -28,12 +29,13 @@ class Line(NamedTuple):
     text: str
     source: int
     place: int
+    span: tuple[int, int]
     grams: frozenset[str]
 
 
 @lru_cache(maxsize=256)
-def _lines(text: str) -> tuple[str, ...]:
-    return tuple(text[start:end] for start, end in sentence_spans(text))
+def _spans(text: str) -> tuple[tuple[int, int], ...]:
+    return tuple(sentence_spans(text))
 
 
 def plain(text: str) -> str:
@@ -53,39 +55,64 @@ class Supporting:
         self._language = language
         self._similar = similar
         self._lines = [
-            Line(line, source, place, _grams(line))
+            Line(text[slice(*span)], source, place, span, _grams(text[slice(*span)]))
             for source, text in enumerate(texts)
-            for place, line in enumerate(_lines(text))
+            for place, span in enumerate(_spans(text))
         ]
         self._plain = [plain(line.text) for line in self._lines]
-        self._known = frozenset(self._plain)
         counts = Counter(gram for line in self._lines for gram in line.grams)
         self._weights = {gram: log(1 + len(self._lines) / count) for gram, count in counts.items()}
 
     def difference(self, claim: str) -> str:
         """Return how a claim differs from the evidence, or "" for not at all."""
-        for line in _lines(claim):
-            if any(map(str.isalnum, line)) and not self._quotes(plain(line)):
-                found = self._differs(line)
-                if found:
-                    return found
-        return ""
+        return self._judged(claim)[0]
 
-    def _quotes(self, line: str) -> bool:
-        """Tell whether a line is one whole sentence of the evidence or several, to the letter."""
-        if line in self._known:
-            return True
+    def spans(self, claim: str) -> list[tuple[int, int]]:
+        """Return where the sentences stand that support a claim, of one text; none for no support.
+
+        Neighbours are one span.
+        """
+        reason, lines = self._judged(claim)
+        found: list[tuple[int, int]] = []
+        last = -2
+        for line in sorted({one.place: one for one in lines}.values(), key=lambda one: one.place):
+            if found and line.place == last + 1:
+                found[-1] = (found[-1][0], line.span[1])
+            else:
+                found.append(line.span)
+            last = line.place
+        return [] if reason else found
+
+    def _judged(self, claim: str) -> tuple[str, list[Line]]:
+        """Return the first difference of a claim, and the sentences on which the rest stands."""
+        used: list[Line] = []
+        for start, end in _spans(claim):
+            line = claim[start:end]
+            if not any(map(str.isalnum, line)):
+                continue
+            found = self._quoted(plain(line))
+            reason = ""
+            if not found:
+                reason, found = self._compared(line)
+            if reason:
+                return reason, []
+            used += found
+        return "", used
+
+    def _quoted(self, line: str) -> list[Line]:
+        """Return the sentences of which a line is the whole text, to the letter."""
         for start, first in enumerate(self._plain):
             rest, at = line, start
             while first and at < len(self._plain) and rest.startswith(self._plain[at]):
                 rest, at = rest[len(self._plain[at]) :], at + 1
                 if not rest:
-                    return True
-        return False
+                    return self._lines[start:at]
+        return []
 
-    def _differs(self, claim: str) -> str:
+    def _compared(self, claim: str) -> tuple[str, list[Line]]:
+        """Return the difference from the likest sentences, or "" with those that have none."""
         if not self._lines:
-            return "there is no evidence"
+            return "there is no evidence", []
         tokens = claim_tokens(claim, self._language)
         words = claim_words(self._language)
         best: tuple[float, str] | None = None
@@ -96,13 +123,12 @@ class Supporting:
                 for token in claim_tokens(line.text, self._language)
             ]
             aligned = align(tokens, text)
-            judge = Judge(aligned, words, self._earlier(window), self._similar)
-            reason = judge.reason()
+            reason = Judge(aligned, words, self._earlier(window), self._similar).reason()
             if not reason:
-                return ""
+                return "", window
             if best is None or aligned.cost < best[0]:
                 best = aligned.cost, reason
-        return best[1] if best else "nothing in the quote is like it"
+        return (best[1] if best else "nothing in the quote is like it"), []
 
     def _windows(self, claim: str) -> Iterator[list[Line]]:
         """Yield what the claim may rest on: single sentences, then those that add to the best."""
@@ -145,3 +171,15 @@ class Supporting:
             ) or (line.place == 0 and any(line.source == one.source for one in window)):
                 found += claim_tokens(line.text, self._language)
         return found
+
+
+def entails(
+    claim: str, quotes: Sequence[str], language: str, embedder: Embedder, least: float
+) -> bool:
+    """Tell whether quotes support a claim; words whose cosine is at least `least` are the same."""
+
+    def similar(one: str, other: str) -> bool:
+        first, second = embedder.embed_documents([one.casefold(), other.casefold()])
+        return float(first @ second) >= least
+
+    return not Supporting(quotes, language, similar).difference(claim)

@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from core.language import chinese
-from core.language.scan import HAN, TOKEN, fold
-from languages.language import is_spaced
+from core.language.scan import TOKEN, fold
 from reasoning.claims.words import LONGEST, SETTLED, ClaimWords, Sense, claim_words
 
 NUMBER, UNIT, MONTH, NAME = "number", "unit", "month", "name"
@@ -23,9 +22,10 @@ SCAN = re.compile(
     r"|(?P<ymd>(?<!\d)\d{4}\s?年(?!代)(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?)?"
     r"|(?<!\d)\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?)"
     r"|(?P<decade>(?<!\w)\d{2,4}(?:['’]?s\b|-?[хx](?!\w)|年代))"
-    r"|(?P<value>(?<![A-Za-z_\d.])(?:(?<![\w)\]] )(?<![\w)\]])[-−](?=\d))?"
+    r"|(?P<value>(?<![A-Za-z_\d.])(?:(?<![\d)\]] )(?<![\w)\]])[-−](?=\d))?"
     r"(?:\d{1,3}(?:[,\u00a0\u202f\u2009 ]\d{3})+(?![\d])(?:\.\d+)?|\d+(?:[.,:]\d+)*)"
-    rf"(?:st|nd|rd|th|-?(?:й|я|е|го|му|м|ом|й|а|ої|ій|ого|им|те|го)\b)?(?:\s?(?P<scale>[百千万亿]{1, 2}))?"
+    r"(?:st|nd|rd|th|-?(?:й|я|е|го|му|м|ом|а|ої|ій|ого|им|те)\b)?"
+    r"(?:\s?[百千万亿][百千万亿]?(?![米克瓦]))?"
     rf"(?=(?:{_UNITS})\b|[^A-Za-z_]|$))"
     r"|(?P<symbol>[%‰°$€£¥₽₴<>≤≥=≠±])"
     rf"|(?P<token>{TOKEN.pattern})",
@@ -203,8 +203,8 @@ def _tokens(
             units = (f"{one.group} {one.side}" for one in words.senses("%", "%"))
             yield ClaimToken("%", raw.end, raw.end, UNIT, frozenset(units))
     elif raw.kind == "symbol":
-        units = [f"{one.group} {one.side}" for one in senses if one.group == "units"]
-        yield made(UNIT, *(units or [raw.text]))
+        shared = [f"{one.group} {one.side}" for one in senses if one.group == "units"]
+        yield made(UNIT, *(shared or [raw.text]))
     else:
         yield _word(raw, words, senses, first)
 

@@ -10,7 +10,7 @@ from core.budget import current_ledger
 from core.cache import Cache
 from core.fields.chat import NULL
 from core.language.analysis import content_terms
-from core.language.detect import UNDETERMINED
+from core.language.detect import UNDETERMINED, detect_language
 from core.metadata import ROW
 from core.settings import Settings
 from core.types import (
@@ -39,7 +39,7 @@ from reasoning.rules.answering.summaries import is_settled, only_summarises
 from reasoning.rules.grade import ANSWERS, OFF_TOPIC, PARTLY
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Turn
-from reasoning.verification import unsupported_reason
+from reasoning.verification import settle
 
 # The rules' answer stands though a model finds none, where it is likelier than not that both are
 # wrong to doubt: the rules' own likelihood times the model's that something else had to be said.
@@ -187,7 +187,7 @@ class LlmReasoner:
         if written is None:
             return sure
         by_id = {item.evidence_id: item for item in evidence}
-        good = [one for one in written.claims if self._stands(one, by_id)]
+        good = [one for claim in written.claims if (one := self._settled(claim, by_id))]
         chosen = {part.question.id: self._chosen(part, good, written, parts) for part in parts}
         settled = [one for one in sure.claims if one.question_id not in known]
         claims = [
@@ -241,7 +241,8 @@ class LlmReasoner:
 
     def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
         """Say whether quotes in another language than the claim's support it; False in doubt."""
-        if "answer" not in self._verbs:
+        same = detect_language("\n".join(quotes)) == language
+        if same or "answer" not in self._verbs:
             return self._rules.supports(claim, quotes, language)
         asked = (claim, *quotes)
         if asked not in self._supported:
@@ -249,12 +250,12 @@ class LlmReasoner:
             self._supported[asked] = self._decider.decide(ask, lambda: False)
         return self._supported[asked]
 
-    def _stands(self, claim: Claim, evidence: dict[str, Evidence]) -> bool:
-        """Tell whether a claim is supported; note why it is not."""
-        reason = unsupported_reason(claim, evidence, self.supports)
-        if reason:
+    def _settled(self, claim: Claim, evidence: dict[str, Evidence]) -> Claim | None:
+        """Return a claim as it may stand; note why it does not."""
+        stands, reason = settle(claim, evidence, self.supports)
+        if stands is None:
             current_ledger().note(f"dropped an unsupported sentence of the model: {reason}")
-        return not reason
+        return stands
 
 
 class PartAnswer(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.language.detect import detect_language
 from core.metadata import ROW
 from core.settings import Settings
 from core.types import (
@@ -21,6 +22,7 @@ from core.types import (
     Understanding,
 )
 from models.embeddings import Embedder, serves
+from reasoning.claims.support import entails
 from reasoning.rules import grade, plan, understand
 from reasoning.rules import plan as rewrite
 from reasoning.rules.answering import answer
@@ -133,8 +135,11 @@ class RulesReasoner:
         return draft.model_copy(update={"claims": [*settled, *draft.claims]})
 
     def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
-        """Deny, since words cannot be compared across languages."""
-        return False
+        """Compare by the embedder the words that quotes lack; deny across languages."""
+        embedder = self._embedder
+        if not serves(embedder, language) or detect_language("\n".join(quotes)) != language:
+            return False
+        return entails(claim, quotes, language, embedder, self._settings.answering.same_word)
 
 
 class ClassicReasoner(RulesReasoner):
