@@ -50,7 +50,7 @@ TABLES = (
     *("opposite word", "unit", "currency"),
 )
 ELSEWHERE = "sentence of another passage"
-CODE = re.compile(r"[`{}<>|=_*#\\\[\]]|https?:|\w\(\)|^\W|\.\.\.|…|^\d+\.?\s|[?？]")
+CODE = re.compile(r"[`{}<>|=_*#\\\[\]]|https?:|\w\(\)|^\W|\.\.\.|…|^\d+\.?\s|[?？]| [,.] ")
 NUMBER = re.compile(r"(?<![A-Za-z\d.,:/-])\d+(?:[.,]\d+)*(?![A-Za-z\d:/-]|[.,]\d)")
 YEAR = re.compile(r"(?<!\d)(?:1[0-9]|20)\d\d(?=\s?年|(?![\d%.]\d|\d| ?%)(?!\w))")
 DAY = re.compile(r"\d{1,2}月\d{1,2}日|(?<![\d年])\d{1,2}月(?!\d)")
@@ -471,9 +471,9 @@ def styled(word: str, hit: re.Match[str]) -> str:
 
 def condition(sentence: str, passage: Passage, draw: random.Random) -> str:
     """Drop the condition under which the sentence holds."""
-    pattern = table(passage.language, "conditions").strip()
-    made = tidy(re.sub(pattern, "", sentence, count=1), passage.language)
-    return made if made != sentence and len(made) >= len(sentence) / 4 else ""
+    made = re.sub(table(passage.language, "conditions"), "", sentence, count=1)
+    long = made != sentence and len(made) >= len(sentence) / 4
+    return tidy(made, passage.language) if long else ""
 
 
 def addition(sentence: str, passage: Passage, draw: random.Random) -> str:
@@ -528,11 +528,11 @@ SOUGHT = ("subject and object swapped", "two dates swapped", "currency")  # few 
 
 def trimmed(sentence: str, passage: Passage, draw: random.Random) -> str:
     """Drop a parenthesis, an opening word or an aside that nothing else hangs on."""
-    made = re.sub(r"\s?[(（][^()（）]{3,}[)）]", "", sentence)
+    asides = rf"\s?[(（](?![^()（）]*(?:{table(passage.language, 'keeping')}))[^()（）]{{3,}}[)）]"
+    made = re.sub(asides, "", sentence)
     for kind in ("leading", "trailing"):
         made = re.sub(table(passage.language, kind), "", made)
-    made = tidy(made, passage.language)
-    return made if made != tidy(sentence, passage.language) else ""
+    return tidy(made, passage.language) if made != sentence else ""
 
 
 def fused(sentence: str, passage: Passage, draw: random.Random) -> str:
