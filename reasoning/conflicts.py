@@ -35,7 +35,7 @@ def find_conflicts(
     A conflict names claims by their place among the given ones and the further ones behind them.
     """
     items = {item.evidence_id: item for item in evidence}
-    told = list(claims)
+    found_claims = list(claims)
     found: list[Conflict] = []
     for place, claim in enumerate(claims):
         first = claim.citations[0]
@@ -46,14 +46,16 @@ def find_conflicts(
         places: list[int] = []
         for start, end in sentence_spans(first.quote):
             for cited in _others(first.quote[start:end], item, question, evidence):
-                known = [at for at, one in enumerate(told) if _cites(one, cited)]
-                places.append(known[0] if known else len(told))
+                known = [at for at, one in enumerate(found_claims) if _cites(one, cited)]
+                places.append(known[0] if known else len(found_claims))
                 if not known:
                     text = " ".join(cited.quote.split())
-                    told.append(Claim(text=text, citations=[cited], question_id=question.id))
+                    found_claims.append(
+                        Claim(text=text, citations=[cited], question_id=question.id)
+                    )
         if places:
             found.append(Conflict(question_id=question.id, claims=[place, *places]))
-    return told[len(claims) :], found
+    return found_claims[len(claims) :], found
 
 
 def _cites(claim: Claim, cited: Citation) -> bool:
@@ -71,7 +73,7 @@ def _others(
     bare = set(WORDS.findall(sentence.casefold()))
     seen = {item.document_key}
     asked = [one for one in claim_tokens(question.text, language) if one.is_content]
-    told = [one for one in asked if _is_said(one, sentence, item)]
+    found_claims = [one for one in asked if _is_in(one, sentence, item)]
     for other in evidence:
         graded = other.grades.get(question.id, 0) >= USABLE and other.language == language
         if other.document_key in seen or not graded or other.kind in APART:
@@ -81,14 +83,14 @@ def _others(
             words = set(WORDS.findall(text.casefold()))
             if 2 * len(bare & words) < max(len(bare), len(words)):
                 continue  # cheaper than to align it
-            same_subject = all(_is_said(one, text, other) for one in told)
+            same_subject = all(_is_in(one, text, other) for one in found_claims)
             if same_subject and is_other_value(sentence, text, language, asked):
                 seen.add(other.document_key)
                 yield other.cited(start, end)
                 break
 
 
-def _is_said(word: ClaimToken, text: str, item: Evidence) -> bool:
+def _is_in(word: ClaimToken, text: str, item: Evidence) -> bool:
     """Tell whether a sentence, its heading or its title has a word of the question."""
     return any(
         same(word, one)

@@ -53,14 +53,14 @@ def nearest(
 def _lacking(question: SubQuestion, evidence: Sequence[Evidence]) -> list[str]:
     """Return the words and names of a question that no passage, nor what is above it, says."""
     languages = frozenset(item.language for item in evidence) | {question.language}
-    said: set[str] = set()
+    present: set[str] = set()
     for item in evidence:
         text = f"{item.title} {item.section} {item.text}"
-        said.update(*(terms(text, one) for one in {item.language, question.language}))
+        present.update(*(terms(text, one) for one in {item.language, question.language}))
     words = lexicon(question.language)
     asked = words.remove(question.text, *STEERING, "number", "date", "person", "place")
     text = " ".join(content_runs(asked, words))
-    absent = [group for group in query_terms(text, languages) if not group & said]
+    absent = [group for group in query_terms(text, languages) if not group & present]
     missing = frozenset(term for group in absent for term in group)
     return _written(question.text, question.language, missing, words)
 
