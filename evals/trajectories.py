@@ -19,7 +19,7 @@ from core.language.detect import detect_language
 from core.settings import Settings
 from core.trace import RunRecord, Step
 from core.types import Evidence, ToolSpec
-from evals.answers import AnswerOutcome, contains_answer, figures, folded
+from evals.answers import AnswerOutcome, contains_answer, folded, measured_figures
 from evals.dataset import JudgedQuery
 from evals.gold import GoldCall, GoldCase, GoldFile, GoldPassage
 from evals.summary import group_figures, latency
@@ -386,7 +386,7 @@ class TrajectoryRuns:
 
 
 def _figures(asked: Sequence[Trajectory], settings: Settings) -> dict[str, Any]:
-    found = figures(asked, settings, MEASURES)
+    found = measured_figures(asked, settings, MEASURES)
     found["metrics"]["p95_ms"] = latency(asked)["p95"]
     return {"passed": sum(map(succeeded, asked)), **found}
 
