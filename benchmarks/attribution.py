@@ -19,6 +19,7 @@ from unittest import mock
 
 import yaml
 
+import nodes.verify
 from app.session import Session
 from core.auth import AuthContext
 from core.language.sentences import sentence_spans
@@ -35,6 +36,9 @@ from ingest.pipeline import Pipeline
 
 TENANT, COLLECTION, STAFF = "planted", "bridges", "staff"
 GUEST = "guest was "
+NOT_THERE = "it is not in the quote"
+# What checks a claim within the node, with what it says of one that does not stand.
+VERIFIERS = {"settle": (None, NOT_THERE), "unsupported_reason": NOT_THERE}
 EVERY = 12  # cases of each kind
 BRIDGES = (
     ("Alder Bridge", "Mira Holt", "Tarnwick", 1871, 212, "iron"),
@@ -365,7 +369,8 @@ def laid_in(session: Session, folder: Path, fault: Fault, count: int) -> Counter
     It is planted in the first `count` cases of each of its kinds.
     """
     laid: Counter[str] = Counter()
-    broken = mock.patch("nodes.verify.unsupported_reason", return_value="it is not in the quote")
+    name = next(name for name in VERIFIERS if hasattr(nodes.verify, name))
+    broken = mock.patch(f"nodes.verify.{name}", return_value=VERIFIERS[name])
     auth = AuthContext(tenant=TENANT, user="reader")
     with broken if fault.cause == "verification" else nullcontext():
         for make in fault.kinds:

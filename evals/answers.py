@@ -241,7 +241,12 @@ SHARES = {"p50": 0.5, "p95": 0.95}
 Asked = TypeVar("Asked", bound=AnswerOutcome)
 
 
-def figures(
+def figures(asked: Sequence[AnswerOutcome], settings: Settings) -> dict[str, Any]:
+    """Return the figures of METRICS."""
+    return measured_figures(asked, settings, METRICS)
+
+
+def measured_figures(
     asked: Sequence[Asked],
     settings: Settings,
     measures: Mapping[str, Callable[[Asked], float | None]],
@@ -363,13 +368,11 @@ def answers_json(run: AnswersRun, settings: Settings) -> dict[str, Any]:
     """Return the figures of one pipeline, whole, by group, and of each question."""
     return {
         "pipeline": run.pipeline,
-        **figures(run.asked, settings, METRICS),
+        **figures(run.asked, settings),
         LATENCY: latency(run.asked),
         "spent": spent(run.asked),
         "degraded": degraded(run.asked),
         "stop_reasons": stop_reasons(run.asked),
-        **group_figures(
-            run.asked, lambda keep: figures([*filter(keep, run.asked)], settings, METRICS)
-        ),
+        **group_figures(run.asked, lambda keep: figures([*filter(keep, run.asked)], settings)),
         "questions": question_rows(run.asked),
     }

@@ -16,10 +16,11 @@ from app.session import Session
 from core.auth import USER, AuthContext
 from core.errors import CallerError, shorten
 from core.language.detect import detect_language
+from core.question import checked_question
 from core.settings import Settings
 from core.trace import RunRecord, Step
 from core.types import Evidence, ToolSpec
-from evals.answers import AnswerOutcome, contains_answer, figures, folded
+from evals.answers import AnswerOutcome, contains_answer, folded, measured_figures
 from evals.dataset import JudgedQuery
 from evals.gold import GoldCall, GoldCase, GoldFile, GoldPassage
 from evals.summary import group_figures, latency
@@ -63,13 +64,8 @@ class GoldPlace:
         """Return who asks a case: with roles of its own, somebody who has these alone."""
         if case.roles is None and not case.user:
             return self.auth
-        return self.auth.model_copy(
-            update={
-                "user": case.user or self.auth.user,
-                "roles": frozenset(case.roles or ()),
-                "operator": False,
-            }
-        )
+        given = {"user": case.user or self.auth.user, "roles": case.roles or (), "operator": False}
+        return AuthContext(**{**dict(self.auth), **given})
 
     @property
     def operator(self) -> AuthContext:
@@ -353,7 +349,8 @@ def ask_case(place: GoldPlace, case: GoldCase) -> Trajectory:
     )
     started = time.perf_counter()
     try:
-        asked = ActiveRun(case.question, place.name(case), place.context(case))
+        text = checked_question(case.question, place.session.settings)
+        asked = ActiveRun(text, place.name(case), place.context(case))
         turns = [Turn(turn.question, turn.answer) for turn in case.history]
         run = place.session.asking.alone(asked, turns)
     except CallerError as error:
@@ -386,7 +383,7 @@ class TrajectoryRuns:
 
 
 def _figures(asked: Sequence[Trajectory], settings: Settings) -> dict[str, Any]:
-    found = figures(asked, settings, MEASURES)
+    found = measured_figures(asked, settings, MEASURES)
     found["metrics"]["p95_ms"] = latency(asked)["p95"]
     return {"passed": sum(map(succeeded, asked)), **found}
 

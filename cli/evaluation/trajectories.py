@@ -49,7 +49,14 @@ def trajectories(
     changes: Set = None,
     as_json: Json = False,
 ) -> None:
-    """Ask gold cases, measure the way to each answer, and lay each failure at its cause."""
+    """Ask gold cases, measure the way to each answer, and lay each failure at its cause.
+
+    A case passes by its refusal or its answer; where neither is expected by its citations, else by
+    its calls. Tool selection is the share of tools both expected and called, of those that are
+    either; a call is redundant when earlier ones had found all it finds. A cause is one of
+    understanding, planning, tool_choice, extraction, retrieval, ranking, grading, answering,
+    verification, policy, not_in_the_documents.
+    """
     settings, name = settings_from(options.data, changes), checked_answering(pipeline)
     page = None if report is None else checked_out(report, PAGES)
     runs = TrajectoryRuns()

@@ -93,6 +93,7 @@ def test_cases_are_measured_and_a_failure_has_its_cause(
         ("    must_refuse: true\n", "", ("line 12", "expects something")),
         ("id: gone", "id: height", ("line 15", "line 3", "height")),
         ("answer: 77 mm", "answer: [77 mm", ("no YAML",)),
+        ("answer: 77 mm", "answer: 77 mm\n    roles: [a b]", ("line 15", "role", "a b")),
         (
             "must_refuse: true",
             "must_refuse: true\n    plan: [{id: q1}]",
