@@ -22,12 +22,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Show and replace who may read a document; nothing is ingested again.")
 
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="SOURCE", help="A source as `carrel documents` shows it.", show_default=False
-    ),
-]
+SOURCE = typer.Argument(help="As `carrel documents` shows it.", show_default=False)
+Source = Annotated[str, SOURCE]
 Within = Annotated[
     str | None,
     typer.Option("--collection", "-c", help="The collection that it is in.", show_default="any"),
@@ -57,14 +53,14 @@ def set_readers(
     readers = _readers(acl, everyone)
     settings = settings_from(data)
     with opened(settings) as session:
-        here = host()
-        used = settings if here is None else here.session.settings  # a server's log has its key
+        if (here := host()) is not None:
+            settings = here.session.settings  # a server's log has its key
         done, before = session.intake.set_access(
             _collections(session.catalogue, tenant, collection),
             storable(source),
             readers,
             by=AuthContext(tenant=tenant, user=OPERATOR),
-            log=session.accounts.audit(used) if used.audit.enabled else None,
+            log=session.accounts.audit(settings) if settings.audit.enabled else None,
         )
     if as_json:
         print_json({**done.describe(), "before": before})

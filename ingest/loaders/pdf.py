@@ -369,10 +369,9 @@ def _remove_unseen(page: Any) -> None:  # noqa: ANN401 (a page of pypdfium2)
             found.append((one, None))
         elif invisible or colour[3].value == 0 or min(c.value for c in colour[:3]) == _WHITE:
             found.append((one, one.get_bounds()))
-    others = [raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_SHADING,
-              raw.FPDF_PAGEOBJ_FORM]  # fmt: skip
-    whites = any(box is not None for _, box in found)
-    below = [o.get_bounds() for o in page.get_objects(filter=others, max_depth=1)] if whites else []
+    others = [raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_FORM]
+    drawn = page.get_objects(filter=others, max_depth=1) if any(box for _, box in found) else ()
+    below = [other.get_bounds() for other in drawn]
     for one, box in found:
         if box is None or not any(_covers(other, box) for other in below):
             page.remove_obj(one)
@@ -380,8 +379,8 @@ def _remove_unseen(page: Any) -> None:  # noqa: ANN401 (a page of pypdfium2)
 
 def _covers(outer: Sequence[float], inner: Sequence[float]) -> bool:
     """Tell whether the middle of a box is in another one."""
-    across, up = (inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2
-    return outer[0] <= across <= outer[2] and outer[1] <= up <= outer[3]
+    middle = (inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2
+    return all(outer[at] <= middle[at] <= outer[at + 2] for at in (0, 1))
 
 
 def _text(page: Any) -> str:  # noqa: ANN401 (a text page of pypdfium2)

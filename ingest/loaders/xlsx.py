@@ -132,6 +132,7 @@ _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*?\bref\s*=\s*"([A-Z]{1,3}\d+:[
 _UNSEEN = re.compile(rb'<(?:\w+:)?(row|col)\b(?=[^>]*\bhidden\s*=\s*"(?:1|true)")[^>]*>')
 _NUMBER = re.compile(rb'\b(r|min|max)\s*=\s*"(\d{1,7})"')
 _MAX_COLUMNS = 16_384  # as many as a spreadsheet has
+_Merged = list[tuple[int, int, int, int]]
 _BLOCK = 1 << 20  # bytes read at once; chosen, not measured
 _LONGEST_TAG = 200  # bytes kept of the block before; chosen, not measured
 _MAX_MERGED = 100_000  # chosen, not measured
@@ -186,12 +187,9 @@ def _rows(sheet: Any, unseen: set[int], columns: set[int]) -> Iterator[Row]:  # 
             yield number, [None if at in columns else cell_of(value) for at, value in cells]
 
 
-def _find_areas(
-    book: Any,  # noqa: ANN401
-    sheet: Any,  # noqa: ANN401
-) -> tuple[list[tuple[int, int, int, int]], set[int], set[int]]:
+def _find_areas(book: Any, sheet: Any) -> tuple[_Merged, set[int], set[int]]:  # noqa: ANN401
     """Find merged areas, hidden rows and hidden columns, which openpyxl leaves out of a stream."""
-    found: list[tuple[int, int, int, int]] = []
+    found: _Merged = []
     unseen: dict[bytes, set[int]] = {b"row": set(), b"col": set()}
     rest = b""
     with book._archive.open(sheet._worksheet_path) as part:

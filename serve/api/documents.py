@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import ClientDisconnect
 
 from core.auth import AuthContext, checked_principal
-from core.errors import AbsentError, CallerError
+from core.errors import CallerError
 from serve.errors import NotFound, Refused
 from serve.services import AppState, Caller, DocumentWriter, Services, check_standing, with_role
 from stores.sqlite.catalogue import Collection
@@ -162,14 +162,10 @@ async def set_readers(
     readers = sorted({checked_principal(one) for one in body.acl})
 
     def change() -> dict[str, Any]:
-        found = _find_collection(services, auth, collection, document_id)
+        found = [_find_collection(services, auth, collection, document_id)]
         log = services.audit.log if services.settings.audit.enabled else None
-        try:
-            done, before = services.session.intake.set_access(
-                [found], document_id, readers, by=auth, access=WriteAccess(auth), log=log
-            )
-        except AbsentError:
-            raise _missing(document_id) from None
+        set_access, access = services.session.intake.set_access, WriteAccess(auth)
+        done, before = set_access(found, document_id, readers, by=auth, access=access, log=log)
         return {**done.describe(), "before": before}
 
     return await services.runner.do(auth, change)

@@ -77,16 +77,9 @@ class AccessLists(CataloguePart):
             access.check_file(connection, one.collection.id, one.file)
             _replace(connection, one, sorted(acl))
             found.append(one)
-            if log is None:
-                return []
-            facts = {
-                "collection": one.collection.name,
-                "before": one.acl,
-                "readers": sorted(acl),
-                "documents": one.documents,
-                **log.document(one.source),
-            }
-            return [AuditEntry("access_changed", by, facts)]
+            facts = {"collection": one.collection.name, "before": one.acl, "readers": sorted(acl)}
+            named = log.document(one.source) if log is not None else {}
+            return [AuditEntry("access_changed", by, {**facts, **named})]
 
         if log is None:
             with self._database.write() as connection:
@@ -116,19 +109,18 @@ def _find(
         raise CallerError(rule, value=source, hint="give the id of one instead")
     collection, file = found[0]
     given = {"collection": collection.id, "file": file}
-    row = connection.execute(
-        f"""SELECT count(*), sum(d.sum IS NOT {DOCUMENT} OR d.id IN (SELECT document FROM
-                quarantine)), sum((SELECT count(*) FROM chunks c WHERE c.document = d.id)),
+    damaged, documents, chunks, principals = connection.execute(
+        f"""SELECT sum(d.sum IS NOT {DOCUMENT} OR d.id IN (SELECT document FROM quarantine)),
+            count(*), sum((SELECT count(*) FROM chunks c WHERE c.document = d.id)),
             (SELECT json_group_array(DISTINCT a.principal) FROM documents d
-                JOIN document_acl a ON a.document = d.id WHERE {OF_FILE}) AS principals
+                JOIN document_acl a ON a.document = d.id WHERE {OF_FILE})
             FROM documents d WHERE {OF_FILE}""",
         given,
     ).fetchone()
-    if row[1]:  # to sign it again would make it sound
+    if damaged:  # to sign it again would make it sound
         rule, hint = "a document of this file is damaged", "`carrel doctor --repair` says more"
         raise OperatorError(rule, value=source, hint=hint)
-    acl = sorted(json.loads(row["principals"]))
-    return AccessList(source, collection, file, acl, row[0], row[2])
+    return AccessList(source, collection, file, sorted(json.loads(principals)), documents, chunks)
 
 
 def _files(

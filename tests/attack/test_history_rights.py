@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 import pytest
 from fakes import FakeEmbedder, document, short_hash, write
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 from serving import SECONDS, error_of, running
@@ -419,6 +419,7 @@ changes = st.dictionaries(
 QUESTIONS = (SUM, AND_WHEN, BORN, "Which case?", "What is the colour of the harbour case?")
 LETTERS = str.maketrans("0123456789", "ghijklmnop")
 WORLDS = int(os.environ.get("HISTORY_WORLDS", "6"))
+RED = frozenset({"red"})
 GONE = frozenset({"nobody"})  # the list of a document that was forgotten
 
 
@@ -635,9 +636,20 @@ def test_nobody_is_told_by_any_path_what_is_closed_to_them_now(tmp_path: Path) -
         worlds, store = Worlds(base.session, url), base.session.store
 
         @settings(
-            max_examples=examples(WORLDS, quick=2),
-            phases=[Phase.generate],
+            max_examples=examples(WORLDS, quick=1),
+            phases=[Phase.explicit, Phase.generate],
             suppress_health_check=list(HealthCheck),
+        )
+        @example(
+            lists=(RED, RED, frozenset(), frozenset()),
+            asking=(RED, None),
+            reading=(frozenset[str](), None),
+            questions=[SUM, AND_WHEN],
+            changed={
+                "dates": ("set", frozenset({"blue"})),
+                "berg": ("forgotten", frozenset[str]()),
+            },
+            poison="case",
         )
         @given(
             lists=st.tuples(acls, acls, acls, acls),

@@ -81,6 +81,14 @@ def reader(number: int) -> AuthContext:
     return AuthContext(tenant="acme", user="ann", allowed_sources=(f"d{number:03}.txt",))
 
 
+def readable(session: Session, documents: Sequence[str]) -> list[int]:
+    """Return the numbers of the documents that were ingested: one string is no text to a loader."""
+    collection = session.catalogue.collection("acme", "planted")
+    found = session.catalogue.list_documents(AuthContext(tenant="acme"), collection)
+    assert len(found) >= len(documents) - 1
+    return sorted(int(one["document_id"][1:4]) for one in found)
+
+
 def check_outputs(checks: Checks, what: str, run: RunRecord) -> None:
     """Check a run as text, JSON, Markdown, a page and the display of a notebook."""
     checks.add(what, run.result["answer"], run.model_dump(mode="json"), markdown=False)
@@ -106,15 +114,12 @@ needs_strings = pytest.mark.skipif(not STRINGS.exists(), reason=f"{STRINGS} is n
 def test_the_rules_follow_no_order_of_a_document(tmp_path: Path) -> None:
     documents, checks, followed = planted(), Checks(), list[str]()
     with planted_session(tmp_path, documents) as session:
-        for number, text in enumerate(documents):
-            if session.catalogue.describe_document(
-                reader(number), session.catalogue.collection("acme", "planted"), f"d{number:03}.txt"
-            ):
-                run = session.ask(QUESTIONS[0], reader(number), "planted")
-                check_outputs(checks, f"d{number}", run)
-                claims = [claim["text"] for claim in run.result["claims"]]
-                if not all("4200" in claim for claim in claims):
-                    followed.append(f"d{number} {claims} of {text[:80]!r}")
+        for number in readable(session, documents):
+            run = session.ask(QUESTIONS[0], reader(number), "planted")
+            check_outputs(checks, f"d{number}", run)
+            claims = [claim["text"] for claim in run.result["claims"]]
+            if not all("4200" in claim for claim in claims):
+                followed.append(f"d{number} {claims} of {documents[number][:80]!r}")
     report(checks, followed, len(documents))
 
 
@@ -125,7 +130,7 @@ def test_an_obeying_model_reaches_nothing_beyond_its_caller(tmp_path: Path) -> N
         flags = dict(one.split("=", 1) for one in SETTINGS)
         told = [f"{text} {ORDER}\n" for text in documents]
         with planted_session(tmp_path, told, llm_url=url, **flags) as session:
-            for number, order in zip(range(len(documents)), orders, strict=False):
+            for number, order in zip(readable(session, documents), orders, strict=False):
                 model.begin(order, persuaded=number % 2 == 0)
                 run = session.ask(QUESTIONS[number % 2], reader(number), "planted")
                 check_outputs(checks, f"{order} in d{number}", run)

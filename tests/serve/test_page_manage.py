@@ -29,6 +29,21 @@ def enter(page: Page, served: Served, kind: str, place: str = "#/ask") -> Page:
     return page
 
 
+def test_the_readers_of_a_document_are_replaced(served: Served, browser_page: Page) -> None:
+    uploaded(served, "owl.md", "# Owls\n\nAn owl hunts at night.", collection="owls")
+    page = enter(browser_page, served, "writer", "#/documents/owls")
+    row = page.get_by_role("row").filter(has_text="owl.md")
+    changes = {"everyone": "Read by: everyone", "writer, user:wim": "Read by: user:wim, writer"}
+    for given, said in changes.items():
+        row.get_by_role("button", name="Readers").click()
+        page.get_by_role("dialog").get_by_label("Who may read it").fill(given)
+        page.get_by_role("dialog").get_by_role("button", name="Replace").click()
+        expect(page.get_by_text(said).first).to_be_visible()
+    with served.client("reader") as client:
+        listed = client.get("/api/v1/documents", params={"collection": "owls"})
+    assert listed.status_code == 400  # as if there were no such collection
+
+
 def test_a_document_goes_in_is_asked_about_and_is_deleted(
     served: Served, browser_page: Page, browser_pages: BrowserPages, tmp_path: Path
 ) -> None:

@@ -147,8 +147,8 @@ def _read_slide(slide: Any, number: int, title: str, height: int) -> list[Block]
 
 def _add_shapes(outline: Outline, shapes: Iterable[Shape], height: int, depth: int) -> None:
     for shape in sorted(shapes, key=lambda shape: _place(shape, height)):
-        if depth == 0 and _is_off(shape, height):
-            continue
+        if depth == 0 and (shape.left or 0) + (shape.width or 0) < 0:
+            continue  # beside its slide
         if hasattr(shape, "shapes"):
             if depth < _MAX_DEPTH:
                 _add_shapes(outline, shape.shapes, height, depth + 1)
@@ -168,12 +168,6 @@ def _add_shapes(outline: Outline, shapes: Iterable[Shape], height: int, depth: i
 def _place(shape: Shape, height: int) -> tuple[int, int]:
     top, left = shape.top or 0, shape.left or 0
     return round(top / (height * _SAME_LINE)), left
-
-
-def _is_off(shape: Shape, height: int) -> bool:
-    """Tell whether a shape lies left of its slide, above or below it."""
-    top, left = shape.top or 0, shape.left or 0
-    return left + (shape.width or 0) < 0 or top + (shape.height or 0) < 0 or top > height
 
 
 def _is_furniture(shape: Shape) -> bool:
