@@ -40,8 +40,8 @@ def replay(
 ) -> None:
     """Carry a stored run out again from what it recorded; exit code 1 says that something differs.
 
-    Nothing is asked and nothing is kept, unless `--live-tools` or `--live-model` says so. What the
-    record has no reply to is asked anew then, and a note says so.
+    Nothing is asked, unless `--live-tools` or `--live-model` says so; what the record then has no
+    reply to is asked anew, and a note says so. Nothing is kept.
     """
     auth, settings, name = options.auth, options.settings(), storable(run)
     if live_tools or live_model:
