@@ -17,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from core.auth import AuthContext
 from core.budget import current_ledger
 from core.distribution import program_version
-from core.errors import CallerError
+from core.errors import CallerError, CarrelError
 from core.metadata import ROW
 from core.question import names_of
 from core.trace import RunRecord, Step
@@ -27,9 +27,7 @@ from graph.intercept import InterceptedTools, intercepted
 from graph.record import run_result
 from graph.recording import NodeReadings, Reading, Recording, decoded, digest_of, visit_name
 from graph.state import Graph, State, state_serializer
-from reasoning.types import Reasoner
 from stores.ports import Catalogue
-from tools.toolbox import Toolbox
 
 TOOLS = frozenset({"run", "filter", "corrections", "term_weights", "calls"})
 SPECS = "specs"  # of a record they are bare: whoever plans anew needs those of now
@@ -37,8 +35,8 @@ REMEMBERED = "the result of an earlier search"  # depends on who else has asked
 THREAD = "replay"
 
 
-class DivergedError(CallerError):
-    """Say that a run asks for what its record does not have."""
+class DivergedError(CarrelError):
+    """Say that a run asks for what its record does not have; no node takes it for its own."""
 
 
 class StepDifference(NamedTuple):
@@ -91,12 +89,11 @@ class Player:
     def context(self, run: RunRecord, auth: AuthContext) -> Context:
         """Return the context of the replay."""
         recording, live = self._recording, self._live
-        tools: Toolbox = live.tools if live else InterceptedTools(cast(Any, None), self._absent)
-        reasoner = live.reasoner if live else cast(Reasoner, None)
+        none = cast(Any, None)  # what is never asked
         return Context(
             auth,
-            tools,
-            reasoner,
+            live.tools if live else InterceptedTools(none, none),
+            live.reasoner if live else none,
             recording.settings,
             limits=recording.budget,
             pipeline=cast(PipelineName, run.pipeline),
@@ -127,9 +124,8 @@ class Player:
             key = (name, digest_of(name, arguments))
             in_turn = bool(left) and (left[-1].name, left[-1].digest) == key
             one = left.pop() if in_turn else self._known.get(key)
-            return make_again(name, make) if one is None else _recall(one)
-
-        def make_again(name: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401
+            if one is not None:
+                return _recall(one)
             if self._live is None:
                 raise DivergedError("the record has nothing of what is asked", value=name)
             self.notes.append(f"{node}: {name} was asked anew, as the record has nothing for it")
@@ -137,9 +133,6 @@ class Player:
 
         own = intercepted(given, intercept)
         return own if self._live is not None else replace(own, clock=read_clock)
-
-    def _absent(self, name: str, arguments: tuple[Any, ...], make: Callable[[], Any]) -> Any:  # noqa: ANN401
-        raise DivergedError("a replay without live parts asks none", value=name)
 
 
 def _recall(one: Reading) -> Any:  # noqa: ANN401 - what was recorded
