@@ -62,11 +62,11 @@ class Measured:
         def live(recording: Recording) -> Context:
             return session.context(AUTH, kept.collection, clarify=recording.clarify)
 
-        found = replay_run(self.graph, kept, AUTH)
+        found = replay_run(self.graph, kept)
         self.runs[kind] += 1
         self.same[kind] += found.identical and not found.notes
         if "model" not in kind and "limits" not in kind:  # else a clock or a server decides
-            anew = replay_run(self.graph, kept, AUTH, live, tools=True, model=True)
+            anew = replay_run(self.graph, kept, live, tools=True, model=True)
             self.same_anew[kind] += anew.identical
             found = found if not found.identical else anew
         self.different += [

@@ -21,6 +21,7 @@ from typing import Any, cast, get_type_hints
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 
+from core.auth import AuthContext
 from core.budget import Budget, current_ledger
 from core.distribution import program_version
 from core.errors import CallerError, OperatorError
@@ -144,6 +145,7 @@ class Recorder:
         body = {
             "sum": _sum(result),
             "program": program_version(),
+            "auth": context.auth.model_dump(mode="json"),
             "settings": _chosen(context.settings),
             "budget": context.budget.model_dump(),
             "given": context.given.model_dump(mode="json") if context.given else None,
@@ -238,6 +240,7 @@ class Recording:
     """Hold what a run read, as its record has it."""
 
     program: str
+    auth: AuthContext
     settings: Settings
     budget: Budget
     given: PlanFile | None
@@ -266,6 +269,7 @@ def decoded(run: RunRecord) -> Recording:
     kind, data = body["seed"]
     return Recording(
         program=body["program"],
+        auth=AuthContext.model_validate(body["auth"]),
         settings=Settings(**body["settings"]),
         budget=Budget(**body["budget"]),
         given=PlanFile.model_validate(body["given"]) if body["given"] else None,

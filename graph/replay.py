@@ -86,12 +86,12 @@ class Player:
         visits = recording.visits.values()
         self._known = {(one.name, one.digest): one for visit in visits for one in visit.read}
 
-    def context(self, run: RunRecord, auth: AuthContext) -> Context:
-        """Return the context of the replay."""
+    def context(self, run: RunRecord) -> Context:
+        """Return the context of the replay; only live parts are asked with anybody's rights."""
         recording, live = self._recording, self._live
         none = cast(Any, None)  # what is never asked
         return Context(
-            auth,
+            live.auth if live else recording.auth,
             live.tools if live else InterceptedTools(none, none),
             live.reasoner if live else none,
             recording.settings,
@@ -152,7 +152,6 @@ def _recall(one: Reading) -> Any:  # noqa: ANN401 - what was recorded
 def replay_run(
     graph: Graph,
     run: RunRecord,
-    auth: AuthContext,
     live: Callable[[Recording], Context] | None = None,
     *,
     tools: bool = False,
@@ -168,7 +167,7 @@ def replay_run(
     player = Player(recording, context, lambda name: tools if name in TOOLS else model)
     if recording.program != program_version():
         player.notes.append(f"the run was kept by version {recording.program}")
-    asked = ActiveRun(run.question, run.collection, player.context(run, auth))
+    asked = ActiveRun(run.question, run.collection, player.context(run))
     stopped = ""
     try:
         for mode, data in _events(graph, player, asked.context):

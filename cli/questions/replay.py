@@ -51,7 +51,7 @@ def replay(
     else:
         with opened_catalogue(settings) as record:
             kept = record.runs.load(auth, name)
-            found = replay_run(build_graph(), kept, auth)
+            found = replay_run(build_graph(), kept)
             found.notes.extend(changed_since(kept, record.catalogue, auth))
     if as_json:
         print_json(_as_json(kept, found))
@@ -74,7 +74,7 @@ def _with_live_parts(
             where=recording.where,
         )
 
-    return replay_run(build_graph(), kept, options.auth, live, tools=tools, model=model)
+    return replay_run(build_graph(), kept, live, tools=tools, model=model)
 
 
 def _as_json(kept: RunRecord, found: Replayed) -> dict[str, Any]:
