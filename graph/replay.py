@@ -17,9 +17,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from core.auth import AuthContext
 from core.budget import current_ledger
 from core.distribution import program_version
-from core.errors import CallerError, CarrelError
+from core.errors import CarrelError
 from core.metadata import ROW
 from core.question import names_of
+from core.time_limit import TimeUpError
 from core.trace import RunRecord, Step
 from graph.asking import ActiveRun, stream
 from graph.context import Context, PipelineName
@@ -144,8 +145,8 @@ def _recall(one: Reading) -> Any:  # noqa: ANN401 - what was recorded
         ledger.degrade(reason)
     for text in one.notes:
         ledger.note(text)
-    if one.error:
-        raise CallerError(one.error)
+    if one.error:  # the narrowest kind that any node takes; else there would be no record
+        raise TimeUpError(one.error)
     return one.value
 
 
