@@ -35,7 +35,7 @@ def after_understand(state: State) -> Literal["clarify", "plan", "refuse"] | Nod
     """
     if state.get("clarification") is not None:
         return "clarify"
-    if state["outcome"] == "never":
+    if state.get("outcome") == "never":
         return "refuse"
     return sent(state) if state["path"] == "plain" else "plan"
 

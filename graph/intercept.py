@@ -5,7 +5,7 @@ A record keeps what was said, a replay says it again, and an experiment says som
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -56,6 +56,9 @@ class InterceptedTools(Toolbox):
         self._inner = inner
         self._intercept = intercept
 
+    def _ask(self, name: str, arguments: tuple[Any, ...], *given: Any, **more: Any) -> Any:  # noqa: ANN401
+        return self._intercept(name, arguments, lambda: getattr(self._inner, name)(*given, **more))
+
     @property
     def settings(self) -> Settings:
         """Return the settings of the collection's searches."""
@@ -68,72 +71,42 @@ class InterceptedTools(Toolbox):
 
     def specs(self, auth: AuthContext) -> list[ToolSpec]:
         """Describe all tools as this caller may see them."""
-        return cast(list[ToolSpec], self._intercept("specs", (), lambda: self._inner.specs(auth)))
+        found: list[ToolSpec] = self._ask("specs", (), auth)
+        return found
 
     def run(
-        self,
-        name: str,
-        arguments: dict[str, Any],
-        auth: AuthContext,
-        deadline: float,
-        *,
-        alone: bool = False,
+        self, name: str, arguments: dict[str, Any], auth: AuthContext, deadline: float, **more: bool
     ) -> ToolResult:
         """Run one call."""
-        return cast(
-            ToolResult,
-            self._intercept(
-                "run",
-                (name, arguments),
-                lambda: self._inner.run(name, arguments, auth, deadline, alone=alone),
-            ),
-        )
+        given = name, arguments, auth, deadline
+        found: ToolResult = self._ask("run", (name, arguments), *given, **more)
+        return found
 
     def filter(
         self,
         text: str,
         evidence: list[Evidence],
         auth: AuthContext,
-        *,
-        threshold: float,
-        top_k: int,
-        deadline: float,
+        **limits: Any,  # noqa: ANN401
     ) -> tuple[list[Evidence], str]:
         """Return the best hits, and a note."""
-        limits: dict[str, Any] = {"threshold": threshold, "top_k": top_k, "deadline": deadline}
-        return cast(
-            tuple[list[Evidence], str],
-            self._intercept(
-                "filter",
-                (text, evidence, threshold, top_k),
-                lambda: self._inner.filter(text, evidence, auth, **limits),
-            ),
+        asked = text, evidence, limits["threshold"], limits["top_k"]
+        found: tuple[list[Evidence], str] = self._ask(
+            "filter", asked, text, evidence, auth, **limits
         )
+        return found
 
     def corrections(self, text: str, language: str, auth: AuthContext) -> dict[str, str]:
         """Return what misspelt words of a question should be."""
-        return cast(
-            dict[str, str],
-            self._intercept(
-                "corrections",
-                (text, language),
-                lambda: self._inner.corrections(text, language, auth),
-            ),
-        )
+        found: dict[str, str] = self._ask("corrections", (text, language), text, language, auth)
+        return found
 
     def term_weights(self) -> TermWeights:
         """Return how rare terms are in these collections."""
+        return lambda wanted: self._intercept(
+            "term_weights", (wanted,), lambda: self._inner.term_weights()(wanted)
+        )
 
-        def weigh(wanted: list[str]) -> dict[str, float]:
-            return cast(
-                dict[str, float],
-                self._intercept(
-                    "term_weights", (wanted,), lambda: self._inner.term_weights()(wanted)
-                ),
-            )
-
-        return weigh
-
-    def sentence_vectors(self, chunk_ids: Any) -> dict[str, Vectors]:  # noqa: ANN401
+    def sentence_vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the stored vectors of the sentences of chunks."""
         return self._inner.sentence_vectors(chunk_ids)

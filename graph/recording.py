@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter
+from pydantic_core import to_jsonable_python
 
+from core.auth import AuthContext
 from core.budget import Budget, current_ledger
 from core.distribution import program_version
 from core.errors import CallerError, OperatorError
@@ -144,13 +146,14 @@ class Recorder:
         body = {
             "sum": _sum(result),
             "program": program_version(),
+            "auth": context.auth.model_dump(mode="json"),
             "settings": _chosen(context.settings),
             "budget": context.budget.model_dump(),
             "given": context.given.model_dump(mode="json") if context.given else None,
             "clarify": context.may_clarify,
             "where": list(where),
             "warnings": [of_session, len(result["warnings"])],
-            "seed": [kind, base64.b85encode(data).decode()],
+            "seed": [kind, base64.b64encode(data).decode()],
             "keys": {name: one.document_key for name, one in found.items()},
             "visits": {
                 name: [one.clock, [_written(read, found) for read in one.read]]
@@ -163,7 +166,7 @@ class Recorder:
             "format": FORMAT,
             # Its words may be those of any document, which `forget` has to know.
             "history": len(seed.get("messages") or []) > 1,
-            "data": base64.b85encode(packed).decode(),
+            "data": base64.b64encode(packed).decode(),
         }
 
 
@@ -194,8 +197,8 @@ def _recorded(context: Context, visit: NodeReadings, base: float) -> Context:
 
 def _chosen(settings: Settings) -> dict[str, Any]:
     """Return the settings that somebody gave, without secrets and paths."""
-    shown = settings.shown()
-    return {name: shown[name] for name in sorted(settings.given() - SECRETS - PATHS)}
+    given = {name: settings.value(name) for name in sorted(settings.given() - SECRETS - PATHS)}
+    return cast(dict[str, Any], to_jsonable_python(given))
 
 
 def _written(one: Reading, found: Mapping[str, Evidence]) -> list[Any]:
@@ -238,6 +241,7 @@ class Recording:
     """Hold what a run read, as its record has it."""
 
     program: str
+    auth: AuthContext
     settings: Settings
     budget: Budget
     given: PlanFile | None
@@ -251,7 +255,7 @@ class Recording:
 def decoded(run: RunRecord) -> Recording:
     """Return the recording of a run; raises CallerError or OperatorError where there is none."""
     _check(run)
-    packed = base64.b85decode(run.recording["data"])
+    packed = base64.b64decode(run.recording["data"])
     body = json.loads(zlib.decompress(packed))
     if body["sum"] != _sum(run.result):
         raise OperatorError(
@@ -266,13 +270,14 @@ def decoded(run: RunRecord) -> Recording:
     kind, data = body["seed"]
     return Recording(
         program=body["program"],
+        auth=AuthContext.model_validate(body["auth"]),
         settings=Settings(**body["settings"]),
         budget=Budget(**body["budget"]),
         given=PlanFile.model_validate(body["given"]) if body["given"] else None,
         clarify=body["clarify"],
         where=body["where"],
         warnings=body["warnings"],
-        seed=state_serializer().loads_typed((kind, base64.b85decode(data))),
+        seed=state_serializer().loads_typed((kind, base64.b64decode(data))),
         visits={
             name: NodeReadings(clock, [_read(one, found) for one in read])
             for name, (clock, read) in body["visits"].items()

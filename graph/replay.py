@@ -17,9 +17,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from core.auth import AuthContext
 from core.budget import current_ledger
 from core.distribution import program_version
-from core.errors import CallerError
+from core.errors import CarrelError
 from core.metadata import ROW
 from core.question import names_of
+from core.time_limit import TimeUpError
 from core.trace import RunRecord, Step
 from graph.asking import ActiveRun, stream
 from graph.context import Context, PipelineName
@@ -27,9 +28,7 @@ from graph.intercept import InterceptedTools, intercepted
 from graph.record import run_result
 from graph.recording import NodeReadings, Reading, Recording, decoded, digest_of, visit_name
 from graph.state import Graph, State, state_serializer
-from reasoning.types import Reasoner
 from stores.ports import Catalogue
-from tools.toolbox import Toolbox
 
 TOOLS = frozenset({"run", "filter", "corrections", "term_weights", "calls"})
 SPECS = "specs"  # of a record they are bare: whoever plans anew needs those of now
@@ -37,8 +36,8 @@ REMEMBERED = "the result of an earlier search"  # depends on who else has asked
 THREAD = "replay"
 
 
-class DivergedError(CallerError):
-    """Say that a run asks for what its record does not have."""
+class DivergedError(CarrelError):
+    """Say that a run asks for what its record does not have; no node takes it for its own."""
 
 
 class StepDifference(NamedTuple):
@@ -88,15 +87,14 @@ class Player:
         visits = recording.visits.values()
         self._known = {(one.name, one.digest): one for visit in visits for one in visit.read}
 
-    def context(self, run: RunRecord, auth: AuthContext) -> Context:
-        """Return the context of the replay."""
+    def context(self, run: RunRecord) -> Context:
+        """Return the context of the replay; only live parts are asked with anybody's rights."""
         recording, live = self._recording, self._live
-        tools: Toolbox = live.tools if live else InterceptedTools(cast(Any, None), self._absent)
-        reasoner = live.reasoner if live else cast(Reasoner, None)
+        none = cast(Any, None)  # what is never asked
         return Context(
-            auth,
-            tools,
-            reasoner,
+            live.auth if live else recording.auth,
+            live.tools if live else InterceptedTools(none, none),
+            live.reasoner if live else none,
             recording.settings,
             limits=recording.budget,
             pipeline=cast(PipelineName, run.pipeline),
@@ -127,9 +125,8 @@ class Player:
             key = (name, digest_of(name, arguments))
             in_turn = bool(left) and (left[-1].name, left[-1].digest) == key
             one = left.pop() if in_turn else self._known.get(key)
-            return make_again(name, make) if one is None else _recall(one)
-
-        def make_again(name: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401
+            if one is not None:
+                return _recall(one)
             if self._live is None:
                 raise DivergedError("the record has nothing of what is asked", value=name)
             self.notes.append(f"{node}: {name} was asked anew, as the record has nothing for it")
@@ -137,9 +134,6 @@ class Player:
 
         own = intercepted(given, intercept)
         return own if self._live is not None else replace(own, clock=read_clock)
-
-    def _absent(self, name: str, arguments: tuple[Any, ...], make: Callable[[], Any]) -> Any:  # noqa: ANN401
-        raise DivergedError("a replay without live parts asks none", value=name)
 
 
 def _recall(one: Reading) -> Any:  # noqa: ANN401 - what was recorded
@@ -151,15 +145,14 @@ def _recall(one: Reading) -> Any:  # noqa: ANN401 - what was recorded
         ledger.degrade(reason)
     for text in one.notes:
         ledger.note(text)
-    if one.error:
-        raise CallerError(one.error)
+    if one.error:  # the narrowest kind that any node takes; else there would be no record
+        raise TimeUpError(one.error)
     return one.value
 
 
 def replay_run(
     graph: Graph,
     run: RunRecord,
-    auth: AuthContext,
     live: Callable[[Recording], Context] | None = None,
     *,
     tools: bool = False,
@@ -175,7 +168,7 @@ def replay_run(
     player = Player(recording, context, lambda name: tools if name in TOOLS else model)
     if recording.program != program_version():
         player.notes.append(f"the run was kept by version {recording.program}")
-    asked = ActiveRun(run.question, run.collection, player.context(run, auth))
+    asked = ActiveRun(run.question, run.collection, player.context(run))
     stopped = ""
     try:
         for mode, data in _events(graph, player, asked.context):

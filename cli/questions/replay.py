@@ -40,8 +40,8 @@ def replay(
 ) -> None:
     """Carry a stored run out again from what it recorded; exit code 1 says that something differs.
 
-    Nothing is asked and nothing is kept, unless `--live-tools` or `--live-model` says so. What the
-    record has no reply to is asked anew then, and a note says so.
+    Nothing is asked, unless `--live-tools` or `--live-model` says so; what the record then has no
+    reply to is asked anew, and a note says so. Nothing is kept.
     """
     auth, settings, name = options.auth, options.settings(), storable(run)
     if live_tools or live_model:
@@ -51,7 +51,7 @@ def replay(
     else:
         with opened_catalogue(settings) as record:
             kept = record.runs.load(auth, name)
-            found = replay_run(build_graph(), kept, auth)
+            found = replay_run(build_graph(), kept)
             found.notes.extend(changed_since(kept, record.catalogue, auth))
     if as_json:
         print_json(_as_json(kept, found))
@@ -74,7 +74,7 @@ def _with_live_parts(
             where=recording.where,
         )
 
-    return replay_run(build_graph(), kept, options.auth, live, tools=tools, model=model)
+    return replay_run(build_graph(), kept, live, tools=tools, model=model)
 
 
 def _as_json(kept: RunRecord, found: Replayed) -> dict[str, Any]:

@@ -276,7 +276,7 @@ class BudgetSettings(Group):
 
     CHANGES: ClassVar[ChangeRule] = LIVE
 
-    steps: int = Field(128, ge=1, description="Graph steps of one run.")
+    steps: int = Field(128, ge=1, description="Graph steps of one run; an answer takes 6.")
     tool_calls: int = Field(24, ge=0, description="Tool calls of one run.")
     tokens: int = Field(60_000, ge=0, description="Tokens read and written in one run.")
     seconds: float = Field(120, gt=0, description="Wall-clock time of one run.")

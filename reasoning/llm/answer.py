@@ -289,7 +289,8 @@ class AnswerReader(ReplyReader[Excerpt, Written | None]):
         numbers = [int(n) for mark in MARKS.findall(sentence) for n in re.findall(r"\d+", mark)]
         text = BULLET.sub("", " ".join(MARKS.sub("", sentence).replace("**", "").split()))
         known = [self._shown[n - 1] for n in dict.fromkeys(numbers) if 1 <= n <= len(self._shown)]
-        if not any(map(str.isalnum, text)) or len(text) > CLAIM_CHARS:
+        nothing = not any(map(str.isalnum, text))
+        if nothing or len(text) > CLAIM_CHARS or not self._shown:  # no room for any passage
             return None
         if NOT_FOUND.match(text) or REPEATED.search(text) or self._repeats(text):
             return None

@@ -340,7 +340,7 @@ def test_any_plan_ends_within_its_budget(
     assert state["answer"].text
     assert state["usage"].tool_calls <= calls
     made = {operation.out for operation in state.get("operations") or []}
-    assert set(state["done"]) <= made and set(state["registers"]) <= made
+    assert set(state.get("done") or []) | set(state.get("registers") or {}) <= made
     asked = [step for step in state["trail"] if step.tool]
     assert {step.auth_filter["tenant"] for step in asked} <= {"acme"}
     assert all("Mallory" not in item.text for item in state["evidence"])

@@ -59,7 +59,7 @@ def again(session: Session, run: RunRecord, auth: AuthContext = AUTH, **live: bo
         given, where = recording.given, recording.where
         return session.context(auth, kept.collection, given=given, where=where)
 
-    return replay_run(build_graph(), kept, auth, context if live else None, **live)
+    return replay_run(build_graph(), kept, context if live else None, **live)
 
 
 def test_a_run_is_replayed_to_the_byte(session: Session) -> None:
@@ -184,13 +184,13 @@ def test_what_differs_from_the_record_is_said(session: Session) -> None:
     run = session.ask(QUESTION, AUTH, "main")
     kept = session.runs.load(AUTH, run.run_id)
     trail = [one.model_copy(update={"decision": "x"}) for one in kept.trail[:1]] + kept.trail[1:]
-    found = replay_run(build_graph(), kept.model_copy(update={"trail": trail}), AUTH)
+    found = replay_run(build_graph(), kept.model_copy(update={"trail": trail}))
     assert [(one.step, one.what, one.recorded) for one in found.differences] == [
         (1, "decision", "x")
     ]
     steps: Callable[..., Any] = kept.trail.__class__
     shorter = kept.model_copy(update={"trail": steps(kept.trail[:-1])})
-    assert [one.what for one in replay_run(build_graph(), shorter, AUTH).differences] == ["node"]
+    assert [one.what for one in replay_run(build_graph(), shorter).differences] == ["node"]
 
 
 def test_two_records_of_the_same_question_are_small_and_complete(session: Session) -> None:
