@@ -312,7 +312,7 @@ class Judge:
         """Return 1 where just one of the two says who did it as a passive does."""
         ours = sum(self._is_agent(self._claim, row) for row in range(len(self._claim)))
         theirs = sum(
-            self._is_agent(self._text, place) and self._held(place)
+            self._is_agent(self._text, place) and self._keeps_doer(place)
             for place in range(len(self._text))
         )
         verbs = sum(
@@ -339,7 +339,7 @@ class Judge:
         return self._instrument_changed()
 
     def _instrument_changed(self) -> str:
-        """Name the doer of a passive, told by its case, that is no subject in the active."""
+        """Name the doer of a passive, is_clear by its case, that is no subject in the active."""
         dictionary = self._words.known.dictionary
         if not dictionary:
             return ""
@@ -358,7 +358,7 @@ class Judge:
                         return one.text
         return ""
 
-    def _held(self, place: int) -> bool:
+    def _keeps_doer(self, place: int) -> bool:
         after = self._after(self._text, place)
         return place in self._covered or (after is not None and after in self._covered)
 
@@ -386,7 +386,7 @@ class Judge:
         dictionary = self._words.known.dictionary
         if not dictionary:
             return False
-        told = False
+        is_clear = False
         for row in swapped:
             one, other = self._claim[row], self._text[self._moved[row]]
             if (
@@ -403,8 +403,8 @@ class Judge:
             if ours and theirs and same(ours, theirs) and ours.word != theirs.word:
                 return False
             cases = {reading.case for reading in readings(one.word, dictionary)[:3]}
-            told = told or "nomn" not in cases
-        return told
+            is_clear = is_clear or "nomn" not in cases
+        return is_clear
 
     def _preposed(self, tokens: Sequence[ClaimToken], place: int) -> bool:
         return bool(place) and tokens[place - 1].word in self._words.prepositions
