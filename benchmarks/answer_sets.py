@@ -126,7 +126,7 @@ def read_set(name: str, data: Path, made: Path, limit: int, seed: int) -> Questi
     if name in READ:
         titles = {row["_id"]: row["title"] for _, row in read_objects(dataset.corpus, "a document")}
         asked = [q for q in asked if is_left_out(titles[q.passage])]
-    bare = [q for q in asked if q.type == UNANSWERABLE]
+    bare = [q for q in asked if q.type.casefold() == UNANSWERABLE]
     groups = {
         ANSWERABLE: [q for q in asked if q.relevant],
         UNANSWERABLE: [replace(q, grades={}, answers=()) for q in bare],

@@ -92,7 +92,7 @@ class RunRecord(FrozenModel):
     @property
     def answer(self) -> Answer:
         """Return the answer, or the refusal."""
-        names = ("claims", "refused", "stop_reason", "missing", "warnings")
+        names = ("claims", "conflicts", "refused", "stop_reason", "missing", "warnings")
         known = {name: self.result[name] for name in names if name in self.result}
         return Answer.model_validate({"text": self.result.get("answer", ""), **known})
 

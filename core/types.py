@@ -249,11 +249,19 @@ class Draft(FrozenModel):
     missing: list[str] = Field(default_factory=list)
 
 
+class Conflict(FrozenModel):
+    """Name claims of an answer, by place from 0, in which documents contradict each other."""
+
+    question_id: str
+    claims: list[int]
+
+
 class Answer(FrozenModel):
     """Hold the verified answer or the refusal."""
 
     text: str
     claims: list[Claim] = Field(default_factory=list)
+    conflicts: list[Conflict] = Field(default_factory=list)
     refused: bool = False
     stop_reason: StopReason = StopReason.enough_evidence
     missing: list[str] = Field(default_factory=list)

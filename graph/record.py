@@ -104,6 +104,7 @@ def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> d
         "run_id": run_id,
         "answer": answer.text,
         "claims": [_claim(claim, of) for claim in answer.claims],
+        "conflicts": [one.model_dump() for one in answer.conflicts],
         "refused": answer.refused,
         "stop_reason": answer.stop_reason.value,
         "evidence": [item.model_dump(exclude={"document_key"}) for item in ranked],

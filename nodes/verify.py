@@ -9,6 +9,7 @@ from core.types import Answer, Claim, StopReason
 from graph.context import Context
 from graph.reading import ENOUGH_GRADE, asked_plan, describe_question
 from graph.state import MAX_DRAFTS, State, Update
+from reasoning.conflicts import find_conflicts
 from reasoning.rendering import render_answer
 from reasoning.verification import settle
 
@@ -58,13 +59,21 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     lacking = [question for question in plan.questions if question.id not in asked]
     missing = list(dict.fromkeys(describe_question(state, question) for question in lacking))
     items = list(evidence.values())
-    text = render_answer(state["query"], plan, kept, missing, items)
+    others, conflicts = find_conflicts(kept, plan, items)
+    text = render_answer(state["query"], plan, kept, missing, items, others, conflicts)
     reason = state["stop_reason"]
     if missing and reason == StopReason.enough_evidence:
         reason = StopReason.required_fields_missing
     warnings = list(dict.fromkeys(state.get("warnings") or []))
     warnings += [f"dropped an unsupported sentence: {reason}" for _, reason in dropped]
     warnings += [f"not found: {part}" for part in missing]
-    answer = Answer(text=text, claims=kept, stop_reason=reason, missing=missing, warnings=warnings)
+    answer = Answer(
+        text=text,
+        claims=[*kept, *others],
+        conflicts=conflicts,
+        stop_reason=reason,
+        missing=missing,
+        warnings=warnings,
+    )
     update |= {"answer": answer, "messages": [AIMessage(content=text)]}
     return update

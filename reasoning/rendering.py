@@ -10,6 +10,7 @@ from core.metadata import ROW
 from core.trace import StreamEvent
 from core.types import (
     Claim,
+    Conflict,
     Draft,
     Evidence,
     Plan,
@@ -21,10 +22,10 @@ from core.types import (
 from reasoning.rules.answering.blocks import CODE_KIND
 from reasoning.rules.answering.summaries import map_summary_rows
 from reasoning.rules.lexicon import lexicon
-from reasoning.rules.values.versions import contradicts
 from reasoning.verification import OTHER_LANGUAGE, settle
 
 CLASSIC_TOOL = "search_classic"
+DAY = len("2026-01-31")
 
 
 def render_answer(
@@ -33,13 +34,24 @@ def render_answer(
     claims: Sequence[Claim],
     missing: Sequence[str],
     evidence: Sequence[Evidence],
+    others: Sequence[Claim] = (),
+    conflicts: Sequence[Conflict] = (),
 ) -> str:
     """Join the claims with their marks: a line for a plain answer, a block for each part.
 
-    The classic pipeline's answer ends with the document it elected and how much of it was read.
+    `others` are claims that `conflicts` add, shown there alone. The classic pipeline's answer ends
+    with the document it elected and how much of it was read.
     """
     words = lexicon(query.language)
     lines = [render_claims(plan, claims, evidence)] if claims else []
+    whole = [*claims, *others]
+    numbers, by_chunk = numbered_sources(whole), {item.chunk_id: item for item in evidence}
+    for conflict in conflicts:
+        lines.append(words.message("conflict"))
+        for claim in (whole[place] for place in conflict.claims):
+            item = by_chunk[claim.citations[0].chunk_id]
+            origin = (item.title or item.source, item.version, item.updated_at[:DAY])
+            lines.append(f"– {', '.join(filter(None, origin))}: {_marked(claim, numbers)}")
     if missing:
         asked = {claim.question_id for claim in claims}
         found = "; ".join(_named(one.text) for one in plan.questions if one.id in asked)
@@ -120,17 +132,8 @@ def _marked(claim: Claim, numbers: dict[str, int]) -> str:
 
 
 def _joined(claims: Sequence[Claim], numbers: dict[str, int], evidence: dict[str, Evidence]) -> str:
-    """Return claims beside each other; steps and code on lines of their own.
-
-    Where documents contradict each other each line names its document.
-    """
+    """Return claims beside each other; steps and code on lines of their own."""
     texts = [_marked(claim, numbers) for claim in claims]
-    first = evidence.get(claims[0].citations[0].chunk_id)
-    language = first.language if first is not None else ""
-    if any(contradicts(claims[0].text, one.text, language) for one in claims[1:]):
-        return "\n".join(
-            _work(one, evidence) + text for one, text in zip(claims, texts, strict=True)
-        )
     apart = any("\n" in one.text or _kind(one, evidence) == CODE_KIND for one in claims)
     return ("\n" if apart else " ").join(texts)
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from core.errors import CallerError
-from core.types import Claim, Evidence, FrozenModel
+from core.types import Claim, Conflict, Evidence, FrozenModel
 from graph.context import PipelineName
 from serve.questions import Question, Storable, Utterance, turns_of
 
@@ -136,6 +136,7 @@ class AgentOutput(FrozenModel):
     run_id: str
     answer: str
     claims: list[Claim]
+    conflicts: list[Conflict] = Field(default_factory=list)
     refused: bool
     stop_reason: str
     evidence: list[FoundEvidence]  # type: ignore[valid-type]  # made from Evidence above

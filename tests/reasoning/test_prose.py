@@ -15,7 +15,7 @@ from reasoning.rules.grade import grade
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.rules.values.forms import counted_noun, counts
-from reasoning.rules.values.versions import contradicts, is_other_version
+from reasoning.rules.values.versions import is_other_version
 
 Rules = Callable[..., RulesReasoner]
 
@@ -80,20 +80,6 @@ def test_a_cause_comes_from_a_sentence_behind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "differs"),
-    [
-        ("Logs are kept for 14 days.", "Logs are kept for 90 days.", True),
-        ("Logs are kept for seven days.", "Logs are kept for 90 days.", True),
-        ("Logs are kept for 14 days.", "Logs are kept for 14 days.", False),
-        ("Logs are kept for 14 days.", "The ward has 12 beds.", False),
-        ("It is maintained by team Heron.", "It is maintained by team Osprey.", True),
-    ],
-)
-def test_values_contradict_where_the_rest_is_the_same(left: str, right: str, differs: bool) -> None:
-    assert contradicts(left, right, "en") is differs
-
-
-@pytest.mark.parametrize(
     ("question", "title", "other"),
     [
         ("What is the size in Quill 5.0?", "Quill 3.0 notes", True),
@@ -106,16 +92,6 @@ def test_values_contradict_where_the_rest_is_the_same(left: str, right: str, dif
 )
 def test_another_version_is_told(question: str, title: str, other: bool) -> None:
     assert is_other_version(question, "en", piece("The size is 4 KB.", title=title)) is other
-
-
-def test_documents_that_contradict_each_other_are_both_quoted(rules: Rules) -> None:
-    items = [
-        graded(piece("Logs are kept for 14 days.", title="Catalogue of May")),
-        graded(piece("Logs are kept for 90 days.", title="Catalogue of June")),
-    ]
-    question = asking("How long are logs kept?", wants="number")
-    made = answered(rules(items), question, items)
-    assert {claim.text for claim in made.claims} == {item.text for item in items}
 
 
 def test_the_steps_of_a_section_are_one_answer(rules: Rules) -> None:

@@ -12,7 +12,6 @@ from core.types import Claim, Draft, Evidence, Plan, SubQuestion
 from reasoning.rules.answering.blocks import (
     CODE_KIND,
     MOST_CHARACTERS,
-    RECORD,
     STEP,
     announces,
     follows,
@@ -31,7 +30,6 @@ from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.forms import NUMBER
 from reasoning.rules.values.value_spans import has_date, plain_title
-from reasoning.rules.values.versions import contradicts
 
 # A question is open while sentences leave out this share of its words, weighed by how rare they
 # are; a sentence completes it that says this share of what is open.
@@ -137,41 +135,16 @@ def _sentences(
         start, _ = in_context(item, at, chosen[0].end, code=False)
         spans = spans_of(item.text, item.kind)
         long = sum(start <= first <= at for first, _ in spans) >= LONG
-    others = _others(chosen, new, wanted)
-    while (
-        chosen and not others and not long and len(chosen) < settings.answering.claims_per_question
-    ):
+    while chosen and not long and len(chosen) < settings.answering.claims_per_question:
         following = completing(chosen, new, wanted) or _alike(chosen, new, sure=confidence >= SURE)
         if following is None:
             break
         chosen.append(following)
-    chosen += others
     claims = _section(chosen, evidence, wanted) or _claims(chosen, evidence, wanted)
     claims = [one.model_copy(update={"confidence": confidence}) for one in claims]
     if chosen and wanted.wants == "yesno":
         claims[0] = claims[0].model_copy(update={"verdict": _verdict(chosen[0], wanted)})
     return claims
-
-
-def _others(
-    chosen: Sequence[Sentence], ranked: Sequence[Sentence], wanted: QueryTerms
-) -> list[Sentence]:
-    """Return what other documents say of the same with other values, one of each.
-
-    Records are about different things, and so may documents be that a topic left out would tell
-    apart.
-    """
-    if not chosen or chosen[0].evidence.kind == RECORD or len(wanted.groups) > wanted.own:
-        return []
-    found: dict[str, Sentence] = {}
-    for one in ranked:
-        first, key = chosen[0], one.evidence.document_key
-        new = key not in found and key != first.evidence.document_key
-        new = new and one.evidence.kind != RECORD
-        if new and one.matched >= first.matched and one.evidence.language == wanted.language:
-            if contradicts(first.text, one.text, wanted.language):
-                found[key] = one
-    return list(found.values())
 
 
 def _section(
