@@ -24,6 +24,7 @@ Similar = Callable[[str, str], bool]
 REACH = 3  # content words behind an operator that it may be about; chosen, not measured
 NEIGHBOURS = 2  # content words on each side of a number that say what it counts; chosen
 CONTENT = (WORD, NAME, UNIT)
+LONGEST_PHRASE = 3  # content words of a subject or an object; chosen, not measured
 LEAST_KNOWN = 0.6  # of the words of a claim, for one in other words; chosen, not measured
 OTHER_WORDS = ", and nothing in it is known to mean the same"
 DATED = (NUMBER, MONTH)
@@ -606,10 +607,15 @@ class Judge:
         places = [self._text[self._partner[run[0]]].place for run in runs]
         for at, run in enumerate(runs):
             beside = {places[near] for near in (at - 1, at + 1) if 0 <= near < len(runs)}
+            most = max(
+                (len(runs[near]) for near in (at - 1, at + 1) if 0 <= near < len(runs)), default=0
+            )
+            phrase = len(run) <= LONGEST_PHRASE and len(run) * 2 <= most
             single = len(run) == 1 or all(self._claim[row].role == NAME for row in run)
-            if not single or len(beside) != 1 or self._is_field(beside.pop()):
+            if not (single or phrase) or len(beside) != 1 or self._is_field(beside.pop()):
                 continue
-            if self._replaced(run[0], run[-1]) or (at and not self._points(run[0], run[-1])):
+            foreign = single and at and not self._points(run[0], run[-1])
+            if foreign or self._replaced(run[0], run[-1]):
                 return f"{self._claim[run[0]].text} belongs to something else in the quote"
         return ""
 
