@@ -24,6 +24,7 @@ Similar = Callable[[str, str], bool]
 REACH = 3  # content words behind an operator that it may be about; chosen, not measured
 NEIGHBOURS = 2  # content words on each side of a number that say what it counts; chosen
 CONTENT = (WORD, NAME, UNIT)
+MINIMAL = 2  # letters of a word that a prefix denies: 'unit' is not 'it' denied
 LONGEST_PHRASE = 3  # content words of a subject or an object; chosen, not measured
 LEAST_KNOWN = 0.6  # of the words of a claim, for one in other words; chosen, not measured
 OTHER_WORDS = ", and nothing in it is known to mean the same"
@@ -179,12 +180,21 @@ class Judge:
             sense = self._operator(self._text, place)
             if sense is None or sense.group == "universal":
                 continue
+            if sense.group == "occasion" and not self._rules(place):
+                continue
             if sense.group == "negation" and self._by_prefix(self._text, place, self._claim):
                 continue
             holds = self._holds_for_all if sense.group in WIDE else self._holds_for_kept
             if holds(place):
                 return self._differs(sense, self._text[place].text)
         return ""
+
+    def _rules(self, place: int) -> bool:
+        """Tell whether a sentence of the evidence says what may or must be, not what was."""
+        return any(
+            one.place == self._text[place].place and one.has(frozenset({"modality"}))
+            for one in self._text
+        )
 
     def _operator(self, tokens: Sequence[ClaimToken], place: int) -> Sense | None:
         """Return what an operator means; one that bounds numbers needs one beside it."""
@@ -270,10 +280,12 @@ class Judge:
             opposed = self._opposite(one)
             if opposed is None:
                 continue
-            if compared or any(sense.group.startswith(RELATIONS) for sense in one.senses):
-                relation += 1
+            related = compared or any(sense.group.startswith(RELATIONS) for sense in one.senses)
+            relation += related
+            if related and (self._flips(row, opposed) or (compared and swapped)):
                 self._partner.setdefault(row, opposed)
-            reason = reason or f"{one.text} is the opposite of {self._text[opposed].text}"
+            else:
+                reason = reason or f"{one.text} is the opposite of {self._text[opposed].text}"
         turned = self._turned = (relation + self._voice_changed()) % 2 == 1
         if (
             swapped
@@ -283,7 +295,7 @@ class Judge:
         ):
             ours = self._claim[swapped[0]].text
             return f"{ours} has another role in the quote"
-        if reason and not (relation and swapped and turned):
+        if reason:
             return reason
         doer = self._doer_changed()
         if doer:
@@ -291,6 +303,13 @@ class Judge:
         if self._cases_changed() and not turned:
             return "the cases of its nouns are exchanged"
         return ""
+
+    def _flips(self, row: int, place: int) -> bool:
+        """Tell whether what stood before "before" stands behind the "after" of the claim."""
+        content = [at for at in sorted(self._partner) if self._claim[at].role in (*CONTENT, NUMBER)]
+        before = [self._partner[at] for at in content if at < row][-NEIGHBOURS:]
+        after = [self._partner[at] for at in content if at > row][:1]
+        return any(at > place for at in before) and all(at < place for at in after)
 
     def _swaps(self, row: int) -> bool:
         """Tell whether a word stands where the evidence has one that stands where it has another.
@@ -367,6 +386,9 @@ class Judge:
         if tokens[place].word not in self._words.agents:
             return False
         after = self._after(tokens, place)
+        if after is not None and tokens[after].role == NUMBER:
+            after = self._after(tokens, after)
+            return after is not None and tokens[after].role in (WORD, NAME)
         return after is not None and tokens[after].role in CONTENT
 
     def _all_listed(self, swapped: Sequence[int]) -> bool:
@@ -501,7 +523,25 @@ class Judge:
             strange = [one for one in named if one.role == NAME] if pointed else named
             if strange:
                 return f"part of it is about {strange[0].text} in the quote"
-        return self._stranded() or self._spliced()
+        return self._bare() or self._stranded() or self._spliced()
+
+    def _bare(self) -> str:
+        """Find a subject that the evidence has behind a preposition: "unlike A, B is …"."""
+        row = next((row for row, one in enumerate(self._claim) if one.is_content), -1)
+        place = self._partner.get(row, 0) - 1
+        if row < 0 or self._claim[row].role not in (WORD, NAME) or not self._words.known.spaced:
+            return ""
+        while (
+            place > 0
+            and self._text[place].role == FUNCTION
+            and (self._text[place].word not in self._words.prepositions)
+        ):
+            place -= 1
+        led = place >= 0 and self._text[place].place == self._text[place + 1].place
+        kept = place in self._partner.values()
+        if led and not kept and self._text[place].word in self._words.prepositions:
+            return f"{self._claim[row].text} has another role in the quote"
+        return ""
 
     def _spliced(self) -> str:
         """Find a part left out that ends one thing and begins another: "France and Berlin of"."""
@@ -512,15 +552,12 @@ class Judge:
             for at in joins[-1:]:
                 ended = any(one.is_content for one in run[:at])
                 begun = any(one.role in (NAME, NUMBER) for one in run[at + 1 :])
-                links = any(
-                    one.word in self._words.prepositions | {"of"} or one.role == FUNCTION
-                    for one in run[at + 1 :]
-                )
                 pointed = any(
                     one.word in self._words.definite | self._words.pronouns for one in run[at + 1 :]
                 )
-                again = first and same(self._text[first], run[-1])
-                if ended and begun and links and again and not pointed:
+                opened, closed = self._text[first], run[-1]
+                again = same(opened, closed) or opened.role == closed.role == NUMBER
+                if ended and begun and again and not pointed:
                     return f"it joins what the quote says of {run[at + 1].text} and of others"
         return ""
 
@@ -592,7 +629,11 @@ class Judge:
         return any(one.word in pointing for one in self._gap(first, last))
 
     def _replaced(self, first: int, last: int) -> bool:
-        return any(one.is_content for one in self._gap(first, last))
+        """Tell whether something else stands there, and no pronoun with what it does."""
+        gap = self._gap(first, last)
+        pointing = self._words.pronouns | self._words.definite
+        at = next((at for at, one in enumerate(gap) if one.word in pointing), len(gap))
+        return any(one.is_content for one in gap[:at]) or any(one.role == NAME for one in gap[at:])
 
     def _stranded(self) -> str:
         """Find one thing of another sentence that stands among the words of this one."""
@@ -638,7 +679,7 @@ def _contradict(one: ClaimToken, other: ClaimToken, words: ClaimWords) -> bool:
         ):
             return True
     short, long = sorted((one.word, other.word), key=len)
-    plain = one.is_content and other.is_content and len(short) > 1
+    plain = (one.is_content or other.is_content) and len(short) > MINIMAL
     return plain and long in {prefix + short for prefix in words.prefixes}
 
 
