@@ -546,7 +546,9 @@ class Judge:
     def _spliced(self) -> str:
         """Find a part left out that ends one thing and begins another: "France and Berlin of"."""
         order = sorted(self._matched.items())
-        for (_, first), (_, last) in zip(order, order[1:], strict=False):
+        for (row, first), (following, last) in zip(order, order[1:], strict=False):
+            if following > row + 1:
+                continue
             run = self._text[first + 1 : last]
             joins = [at for at, one in enumerate(run) if one.word in self._words.joins]
             for at in joins[-1:]:

@@ -213,7 +213,7 @@ def _tokens(
 
 def _word(raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool) -> ClaimToken:
     folded = fold(raw.text)
-    key = words.key(raw.text)
+    key = folded if " " in raw.text else words.key(raw.text)
     # In a Latin script "May" and "March" are months, "may" and "march" are none.
     capital = raw.text[:1].isupper() and not (first and len({one.group for one in senses}) > 1)
     month = any(one.group == "months" for one in senses)
