@@ -36,7 +36,7 @@ def find_conflicts(
     """
     items = {item.evidence_id: item for item in evidence}
     questions = {one.id: one for one in plan.questions if one.wants != "list"}
-    told = list(claims)
+    stated = list(claims)
     found: list[Conflict] = []
     for place, claim in enumerate(claims):
         first = claim.citations[0]
@@ -49,14 +49,14 @@ def find_conflicts(
         places: list[int] = []
         for start, end in sentence_spans(first.quote):
             for cited in _others(first.quote[start:end], item, question, evidence):
-                known = [at for at, one in enumerate(told) if _cites(one, cited)]
-                places.append(known[0] if known else len(told))
+                known = [at for at, one in enumerate(stated) if _cites(one, cited)]
+                places.append(known[0] if known else len(stated))
                 if not known:
                     text = " ".join(cited.quote.split())
-                    told.append(Claim(text=text, citations=[cited], question_id=question.id))
+                    stated.append(Claim(text=text, citations=[cited], question_id=question.id))
         if places:
             found.append(Conflict(question_id=question.id, claims=[place, *places]))
-    return told[len(claims) :], found
+    return stated[len(claims) :], found
 
 
 def _cites(claim: Claim, cited: Citation) -> bool:
@@ -74,7 +74,7 @@ def _others(
     bare = _bare(sentence)
     seen = {item.document_key}
     asked = [one for one in claim_tokens(question.text, language) if one.is_content]
-    told = [one for one in asked if _is_said(one, sentence, item)]
+    named = [one for one in asked if _has_word(one, sentence, item)]
     for other in evidence:
         graded = other.grades.get(question.id, 0) >= USABLE and other.language == language
         if other.document_key in seen or not graded or other.kind in APART:
@@ -84,7 +84,7 @@ def _others(
             words = _bare(text)
             if 2 * len(bare & words) < max(len(bare), len(words)):
                 continue  # cheaper than to align it
-            same_subject = all(_is_said(one, text, other) for one in told)
+            same_subject = all(_has_word(one, text, other) for one in named)
             if same_subject and is_other_value(sentence, text, language, asked):
                 seen.add(other.document_key)
                 yield other.cited(start, end)
@@ -96,7 +96,7 @@ def _bare(text: str) -> frozenset[str]:
     return frozenset(WORDS.findall(text.casefold()))
 
 
-def _is_said(word: ClaimToken, text: str, item: Evidence) -> bool:
+def _has_word(word: ClaimToken, text: str, item: Evidence) -> bool:
     """Tell whether a sentence, its heading or its title has a word of the question."""
     return any(
         same(word, one)
