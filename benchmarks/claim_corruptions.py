@@ -15,17 +15,23 @@ import gzip
 import json
 import random
 import re
+import sys
 import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from benchmarks.answer_tables import share
+from benchmarks.answer_tables import table as table_of
 from benchmarks.answers import BESIDE
 from core.language.sentences import sentence_spans
+from core.settings import load_settings
+from evals.claims import judge_claims, read_claims
 
 PER_LANGUAGE = 1500  # corrupted ones, and as many untouched ones
 SEED = 19
@@ -51,9 +57,11 @@ TABLES = (
 )
 ELSEWHERE = "sentence of another passage"
 CODE = re.compile(r"[`{}<>|=_*#\\\[\]]|https?:|\w\(\)|^\W|\.\.\.|…|^\d+\.?\s|[?？]| [,.] ")
-NUMBER = re.compile(r"(?<![A-Za-z\d.,:/-])\d+(?:[.,]\d+)*(?![A-Za-z\d:/-]|[.,]\d)")
 YEAR = re.compile(r"(?<!\d)(?:1[0-9]|20)\d\d(?=\s?年|(?![\d%.]\d|\d| ?%)(?!\w))")
-DAY = re.compile(r"\d{1,2}月\d{1,2}日|(?<![\d年])\d{1,2}月(?!\d)")
+DATE = re.compile(rf"{YEAR.pattern}|\d{{1,2}}月\d{{1,2}}日|(?<![\d年])\d{{1,2}}月(?!\d)")
+NUMBER = re.compile(  # neither a year nor a day
+    rf"(?<![A-Za-z\d.,:/-])(?!{YEAR.pattern})\d+(?:[.,]\d+)*(?![A-Za-z\d:/-]|[.,]\d|\s?[年月日])"
+)
 CAPITAL = "A-ZА-ЯЁІЇЄҐ"
 NAME = re.compile(
     rf"(?<![.!?] )(?<!^)(?<![\w'’-])[{CAPITAL}][\w'’-]+(?: (?:of |the )?[{CAPITAL}][\w'’-]+)*"
@@ -256,7 +264,7 @@ def _dictionary(language: str) -> Any:
 
 def number(sentence: str, passage: Passage, draw: random.Random) -> str:
     """Change one number that is no year."""
-    hits = numbers(sentence, passage.language)
+    hits = list(NUMBER.finditer(sentence))
     words = table(passage.language, "number words").split()[1:]
     if passage.language != "zh":
         hits += re.finditer(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)", sentence)
@@ -268,16 +276,6 @@ def number(sentence: str, passage: Passage, draw: random.Random) -> str:
     at = draw.choice([place for place, sign in enumerate(old) if sign.isdigit()])
     new = draw.choice([sign for sign in "123456789" if sign != old[at]])
     return put(sentence, hit.span(), put(old, (at, at + 1), new))
-
-
-def numbers(sentence: str, language: str) -> list[re.Match[str]]:
-    """Return the numbers of a sentence that are neither years nor days."""
-    years = {hit.start() for hit in YEAR.finditer(sentence)}
-    return [
-        hit
-        for hit in NUMBER.finditer(sentence)
-        if hit.start() not in years and not re.match(r"\s?[年月日]", sentence[hit.end() :])
-    ]
 
 
 def date(sentence: str, passage: Passage, draw: random.Random) -> str:
@@ -295,30 +293,22 @@ def date(sentence: str, passage: Passage, draw: random.Random) -> str:
     return draw.choice(options) if options else ""
 
 
-def swapped(find: Callable[[str, str], list[re.Match[str]]]) -> Change:
+def swapped(pattern: re.Pattern[str]) -> Change:
     """Return the change that swaps two hits; side by side, as in 5 to 10, they are left alone."""
 
     def swap(sentence: str, passage: Passage, draw: random.Random) -> str:
-        hits = find(sentence, passage.language)
-        options = [
+        apart = [
             (one, two)
-            for at, one in enumerate(hits)
-            for two in hits[at + 1 :]
+            for one, two in combinations(pattern.finditer(sentence), 2)
             if one.group() != two.group()
             and len(sentence[one.end() : two.start()].strip(" ,-–~至到和")) >= 5
         ]
-        if not options:
+        one, two = draw.choice(apart) if apart else (None, None)
+        if one is None or two is None:
             return ""
-        one, two = draw.choice(options)
         return put(put(sentence, two.span(), one.group()), one.span(), two.group())
 
     return swap
-
-
-def dates(text: str, language: str) -> list[re.Match[str]]:
-    """Return years, and in Chinese also days, in their order."""
-    days = DAY.finditer(text) if language == "zh" else ()
-    return sorted([*YEAR.finditer(text), *days], key=lambda hit: hit.start())
 
 
 Places = list[tuple[int, int, str]]  # start, end and form: only like can stand for like
@@ -327,11 +317,7 @@ Places = list[tuple[int, int, str]]  # start, end and form: only like can stand 
 def names_of(text: str, language: str) -> Places:
     """Return the names in a text."""
     if language == "zh":
-        return [
-            (end - len(word), end, flag)
-            for word, flag, end in tagged(text)
-            if flag in ("nr", "ns", "nt", "nrt", "nz") and len(word) > 1
-        ]
+        return tagged_places(text, ("nr", "ns", "nt", "nrt", "nz"))
     barred = {*table(language, "pronouns").split(), *table(language, "months").split()}
     hits = [hit for hit in NAME.finditer(text) if hit.group().split()[0] not in barred]
     return [(*hit.span(), form(hit.group().split()[-1], language)) for hit in hits]
@@ -340,17 +326,19 @@ def names_of(text: str, language: str) -> Places:
 def nouns_of(text: str, language: str) -> Places:
     """Return the plain nouns in a text."""
     if language == "zh":
-        return [
-            (end - len(word), end, "")
-            for word, flag, end in tagged(text)
-            if flag == "n" and len(word) == 2
-        ]
+        return [(a, b, "") for a, b, _ in tagged_places(text, ("n",)) if b - a == 2]
     if language == "en":
         hits = re.finditer(rf"(?<=\bthe )([a-z]{{4,}}){table('en', 'followed by')}", text)
         return [(*hit.span(), "s" * hit.group().endswith("s")) for hit in hits]
     words = [hit for hit in WORD.finditer(text) if hit.group().islower() and len(hit.group()) > 4]
     found = [(*hit.span(), form(hit.group(), language)) for hit in words]
     return [one for one in found if " " in one[2]]
+
+
+def tagged_places(text: str, flags: Sequence[str]) -> Places:
+    """Return the words of a Chinese text that have one of some parts of speech."""
+    found = [one for one in tagged(text) if one[1] in flags and len(one[0]) > 1]
+    return [(end - len(word), end, flag) for word, flag, end in found]
 
 
 def form(word: str, language: str) -> str:
@@ -443,30 +431,23 @@ def roles_by_case(sentence: str, language: str) -> str:
     """Swap the subject with an object of its number and gender, each in the other's case."""
     words = [(hit, parsed(hit.group(), language)) for hit in WORD.finditer(sentence)]
     verb = next((at for at, (_, one) in enumerate(words) if "VERB" in one.tag), len(words))
-    subjects = [pair for pair in words[: min(verb, 6)] if is_noun(pair[1], ("nomn",))]
-    for hit, other in words[verb + 1 : verb + 5]:
+    subjects = [pair for pair in words[: min(verb, 6)] if {"NOUN", "nomn"} in pair[1].tag]
+    for hit, other in words[verb + 1 : verb + 5] if subjects else ():
         between = sentence[words[verb][0].end() : hit.end()]
         if words[verb][1].normal_form in COPULAS or "PREP" in other.tag or "," in between:
             break
-        if not subjects or not is_noun(other, ("accs", "ablt")):
-            continue
         first_hit, one = subjects[-1]
         like = (one.tag.gender, one.tag.number) == (other.tag.gender, other.tag.number)
+        if "NOUN" not in other.tag or other.tag.case not in ("accs", "ablt") or not like:
+            continue
         first, second = other.inflect({"nomn"}), one.inflect({other.tag.case})
-        if like and first and second and one.normal_form != other.normal_form:
-            made = put(sentence, hit.span(), styled(second.word, first_hit))
-            return tidy(put(made, first_hit.span(), styled(first.word, hit)), language)
+        if first and second and one.normal_form != other.normal_form:
+            # A name keeps its capital, the first word of a sentence does not.
+            named = first_hit.start() and first_hit.group()[0].isupper()
+            made = put(sentence, hit.span(), second.word.title() if named else second.word)
+            new = first.word.title() if hit.group()[0].isupper() else first.word
+            return tidy(put(made, first_hit.span(), new), language)
     return ""
-
-
-def is_noun(one: Any, cases: tuple[str, ...]) -> bool:
-    """Tell whether the dictionary knows a word as a noun in one of these cases."""
-    return "NOUN" in one.tag and one.tag.case in cases
-
-
-def styled(word: str, hit: re.Match[str]) -> str:
-    """Keep the capital of a name, but not the capital of a sentence's first word."""
-    return word.title() if hit.group()[0].isupper() and hit.start() else word
 
 
 def condition(sentence: str, passage: Passage, draw: random.Random) -> str:
@@ -508,8 +489,8 @@ def verbatim(sentence: str, passage: Passage, draw: random.Random) -> str:
 CHANGES: dict[str, Change] = {
     "number": number,
     "date": date,
-    "two numbers swapped": swapped(numbers),
-    "two dates swapped": swapped(dates),
+    "two numbers swapped": swapped(NUMBER),
+    "two dates swapped": swapped(DATE),
     "name of the passage": from_passage(names_of),
     "name from elsewhere": name_from_elsewhere,
     "subject and object swapped": roles,
@@ -681,10 +662,26 @@ def rows_of(data: Path, language: str, wanted: int, seed: int) -> list[dict[str,
     return rows
 
 
+def judged_table(path: Path, rows: Sequence[dict[str, Any]]) -> str:
+    """Judge the rows of a file; return what was caught, or refused though true, by kind and set."""
+    settings, _ = load_settings({"reasoner": "rules"})
+    refused = [bool(one.reason) for one in judge_claims(read_claims(path), settings)]
+    groups: dict[tuple[str, str], list[list[bool]]] = defaultdict(lambda: [[], []])
+    for row, reason in zip(rows, refused, strict=True):
+        paraphrased = row["kind"] == "paraphrase"  # people's own words, counted by themselves
+        for group in (("kind", row["kind"]), ("set", row["data"]), ("all", row["language"])):
+            if group[0] == "kind" or not paraphrased:
+                groups[group][row["supported"]].append(reason)
+    head = ("", "", "false claims caught", "true claims refused")
+    lines = [(*name, share(false), share(true)) for name, (false, true) in sorted(groups.items())]
+    return table_of(head, lines)
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Write the rows, or judge them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path, help="folder for LANGUAGE.jsonl")
+    parser.add_argument("--measure", action="store_true", help="judge the rows that were written")
     parser.add_argument("--data", type=Path, default=BESIDE)
     parser.add_argument("--languages", nargs="*", default=list(SETS))
     parser.add_argument("--limit", type=int, default=PER_LANGUAGE)
@@ -693,12 +690,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     for language in asked.languages:
         rows = rows_of(asked.data, language, asked.limit, asked.seed)
+        path = asked.out / f"{language}.jsonl"
         lines = (json.dumps(row, ensure_ascii=False) for row in rows)
-        (asked.out / f"{language}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        print(
-            language,
-            Counter(("true" if row["supported"] else "false", row["kind"]) for row in rows),
-        )
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        count = Counter("true" if row["supported"] else "false" for row in rows)
+        sys.stdout.write(f"{path}: {dict(count)}\n")
+        if asked.measure:
+            sys.stdout.write(judged_table(path, rows) + "\n")
 
 
 if __name__ == "__main__":

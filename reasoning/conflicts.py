@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from core.language.sentences import sentence_spans
 from core.metadata import ROW
@@ -15,8 +16,7 @@ from reasoning.rules.answering.blocks import CODE_KIND, RECORD
 
 APART = (ROW, RECORD, CODE_KIND)  # each of which is about a thing of its own
 USABLE = 2  # the grade of evidence that partly answers
-# Of the other content words of the longer of two sentences. Chosen: of 0.6, 0.75 and 0.9 on RGB's
-# counterfactual passages and three sets without any (docs/evals/trust.md).
+# Of the content words of the longer of two sentences, but for the values. Chosen, not measured.
 ALIKE = 0.75
 LEAST = 3  # other content words that both have; fewer tell no subject; chosen
 WITHIN = 4  # tokens between the first and the last that differ: one value, not two; chosen
@@ -35,27 +35,28 @@ def find_conflicts(
     A conflict names claims by their place among the given ones and the further ones behind them.
     """
     items = {item.evidence_id: item for item in evidence}
-    found_claims = list(claims)
+    questions = {one.id: one for one in plan.questions if one.wants != "list"}
+    stated = list(claims)
     found: list[Conflict] = []
     for place, claim in enumerate(claims):
         first = claim.citations[0]
         item = items.get(first.evidence_id)
-        if item is None or item.kind in APART or any(place in one.claims for one in found):
+        question = questions.get(claim.question_id)
+        if item is None or question is None or item.kind in APART:
             continue
-        question = plan.question(claim.question_id)
+        if any(place in one.claims for one in found):
+            continue
         places: list[int] = []
         for start, end in sentence_spans(first.quote):
             for cited in _others(first.quote[start:end], item, question, evidence):
-                known = [at for at, one in enumerate(found_claims) if _cites(one, cited)]
-                places.append(known[0] if known else len(found_claims))
+                known = [at for at, one in enumerate(stated) if _cites(one, cited)]
+                places.append(known[0] if known else len(stated))
                 if not known:
                     text = " ".join(cited.quote.split())
-                    found_claims.append(
-                        Claim(text=text, citations=[cited], question_id=question.id)
-                    )
+                    stated.append(Claim(text=text, citations=[cited], question_id=question.id))
         if places:
             found.append(Conflict(question_id=question.id, claims=[place, *places]))
-    return found_claims[len(claims) :], found
+    return stated[len(claims) :], found
 
 
 def _cites(claim: Claim, cited: Citation) -> bool:
@@ -70,27 +71,32 @@ def _others(
 ) -> Iterator[Citation]:
     """Yield the first sentence of each other document that gives another value."""
     language = item.language
-    bare = set(WORDS.findall(sentence.casefold()))
+    bare = _bare(sentence)
     seen = {item.document_key}
     asked = [one for one in claim_tokens(question.text, language) if one.is_content]
-    found_claims = [one for one in asked if _is_in(one, sentence, item)]
+    named = [one for one in asked if _has_word(one, sentence, item)]
     for other in evidence:
         graded = other.grades.get(question.id, 0) >= USABLE and other.language == language
         if other.document_key in seen or not graded or other.kind in APART:
             continue
         for start, end in sentence_spans(other.text):
             text = other.text[start:end]
-            words = set(WORDS.findall(text.casefold()))
+            words = _bare(text)
             if 2 * len(bare & words) < max(len(bare), len(words)):
                 continue  # cheaper than to align it
-            same_subject = all(_is_in(one, text, other) for one in found_claims)
+            same_subject = all(_has_word(one, text, other) for one in named)
             if same_subject and is_other_value(sentence, text, language, asked):
                 seen.add(other.document_key)
                 yield other.cited(start, end)
                 break
 
 
-def _is_in(word: ClaimToken, text: str, item: Evidence) -> bool:
+@lru_cache(maxsize=4096)
+def _bare(text: str) -> frozenset[str]:
+    return frozenset(WORDS.findall(text.casefold()))
+
+
+def _has_word(word: ClaimToken, text: str, item: Evidence) -> bool:
     """Tell whether a sentence, its heading or its title has a word of the question."""
     return any(
         same(word, one)

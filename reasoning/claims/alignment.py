@@ -58,7 +58,7 @@ def clash(one: ClaimToken, other: ClaimToken) -> bool:
 @lru_cache(maxsize=65536)
 def same_form(one: str, other: str) -> bool:
     """Tell whether two words begin alike and differ in their endings alone."""
-    if any(map(str.isdigit, one + other)):
+    if any(character.isdigit() or character == " " for character in one + other):
         return False
     shared = len(commonprefix([one, other]))
     longest = max(len(one), len(other))

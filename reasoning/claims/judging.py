@@ -24,6 +24,8 @@ Similar = Callable[[str, str], bool]
 REACH = 3  # content words behind an operator that it may be about; chosen, not measured
 NEIGHBOURS = 2  # content words on each side of a number that say what it counts; chosen
 CONTENT = (WORD, NAME, UNIT)
+MINIMAL = 2  # letters of a word that a prefix denies: 'unit' is not 'it' denied
+LONGEST_PHRASE = 3  # content words of a subject or an object; chosen, not measured
 LEAST_KNOWN = 0.6  # of the words of a claim, for one in other words; chosen, not measured
 OTHER_WORDS = ", and nothing in it is known to mean the same"
 DATED = (NUMBER, MONTH)
@@ -178,12 +180,21 @@ class Judge:
             sense = self._operator(self._text, place)
             if sense is None or sense.group == "universal":
                 continue
+            if sense.group == "occasion" and not self._rules(place):
+                continue
             if sense.group == "negation" and self._by_prefix(self._text, place, self._claim):
                 continue
             holds = self._holds_for_all if sense.group in WIDE else self._holds_for_kept
             if holds(place):
                 return self._differs(sense, self._text[place].text)
         return ""
+
+    def _rules(self, place: int) -> bool:
+        """Tell whether a sentence of the evidence says what may or must be, not what was."""
+        return any(
+            one.place == self._text[place].place and one.has(frozenset({"modality"}))
+            for one in self._text
+        )
 
     def _operator(self, tokens: Sequence[ClaimToken], place: int) -> Sense | None:
         """Return what an operator means; one that bounds numbers needs one beside it."""
@@ -269,10 +280,12 @@ class Judge:
             opposed = self._opposite(one)
             if opposed is None:
                 continue
-            if compared or any(sense.group.startswith(RELATIONS) for sense in one.senses):
-                relation += 1
+            related = compared or any(sense.group.startswith(RELATIONS) for sense in one.senses)
+            relation += related
+            if related and (self._flips(row, opposed) or (compared and swapped)):
                 self._partner.setdefault(row, opposed)
-            reason = reason or f"{one.text} is the opposite of {self._text[opposed].text}"
+            else:
+                reason = reason or f"{one.text} is the opposite of {self._text[opposed].text}"
         turned = self._turned = (relation + self._voice_changed()) % 2 == 1
         if (
             swapped
@@ -282,7 +295,7 @@ class Judge:
         ):
             ours = self._claim[swapped[0]].text
             return f"{ours} has another role in the quote"
-        if reason and not (relation and swapped and turned):
+        if reason:
             return reason
         doer = self._doer_changed()
         if doer:
@@ -290,6 +303,13 @@ class Judge:
         if self._cases_changed() and not turned:
             return "the cases of its nouns are exchanged"
         return ""
+
+    def _flips(self, row: int, place: int) -> bool:
+        """Tell whether what stood before "before" stands behind the "after" of the claim."""
+        content = [at for at in sorted(self._partner) if self._claim[at].role in (*CONTENT, NUMBER)]
+        before = [self._partner[at] for at in content if at < row][-NEIGHBOURS:]
+        after = [self._partner[at] for at in content if at > row][:1]
+        return any(at > place for at in before) and all(at < place for at in after)
 
     def _swaps(self, row: int) -> bool:
         """Tell whether a word stands where the evidence has one that stands where it has another.
@@ -312,7 +332,7 @@ class Judge:
         """Return 1 where just one of the two says who did it as a passive does."""
         ours = sum(self._is_agent(self._claim, row) for row in range(len(self._claim)))
         theirs = sum(
-            self._is_agent(self._text, place) and self._is_kept(place)
+            self._is_agent(self._text, place) and self._keeps_doer(place)
             for place in range(len(self._text))
         )
         verbs = sum(
@@ -339,7 +359,7 @@ class Judge:
         return self._instrument_changed()
 
     def _instrument_changed(self) -> str:
-        """Name the doer of a passive, found by its case, that is no subject in the active."""
+        """Name the doer of a passive, told by its case, that is no subject in the active."""
         dictionary = self._words.known.dictionary
         if not dictionary:
             return ""
@@ -358,7 +378,7 @@ class Judge:
                         return one.text
         return ""
 
-    def _is_kept(self, place: int) -> bool:
+    def _keeps_doer(self, place: int) -> bool:
         after = self._after(self._text, place)
         return place in self._covered or (after is not None and after in self._covered)
 
@@ -366,6 +386,9 @@ class Judge:
         if tokens[place].word not in self._words.agents:
             return False
         after = self._after(tokens, place)
+        if after is not None and tokens[after].role == NUMBER:
+            after = self._after(tokens, after)
+            return after is not None and tokens[after].role in (WORD, NAME)
         return after is not None and tokens[after].role in CONTENT
 
     def _all_listed(self, swapped: Sequence[int]) -> bool:
@@ -386,7 +409,7 @@ class Judge:
         dictionary = self._words.known.dictionary
         if not dictionary:
             return False
-        shown = False
+        is_clear = False
         for row in swapped:
             one, other = self._claim[row], self._text[self._moved[row]]
             if (
@@ -403,8 +426,8 @@ class Judge:
             if ours and theirs and same(ours, theirs) and ours.word != theirs.word:
                 return False
             cases = {reading.case for reading in readings(one.word, dictionary)[:3]}
-            shown = shown or "nomn" not in cases
-        return shown
+            is_clear = is_clear or "nomn" not in cases
+        return is_clear
 
     def _preposed(self, tokens: Sequence[ClaimToken], place: int) -> bool:
         return bool(place) and tokens[place - 1].word in self._words.prepositions
@@ -500,26 +523,43 @@ class Judge:
             strange = [one for one in named if one.role == NAME] if pointed else named
             if strange:
                 return f"part of it is about {strange[0].text} in the quote"
-        return self._stranded() or self._spliced()
+        return self._bare() or self._stranded() or self._spliced()
+
+    def _bare(self) -> str:
+        """Find a subject that the evidence has behind a preposition: "unlike A, B is …"."""
+        row = next((row for row, one in enumerate(self._claim) if one.is_content), -1)
+        place = self._partner.get(row, 0) - 1
+        if row < 0 or self._claim[row].role not in (WORD, NAME) or not self._words.known.spaced:
+            return ""
+        while (
+            place > 0
+            and self._text[place].role == FUNCTION
+            and (self._text[place].word not in self._words.prepositions)
+        ):
+            place -= 1
+        led = place >= 0 and self._text[place].place == self._text[place + 1].place
+        kept = place in self._partner.values()
+        if led and not kept and self._text[place].word in self._words.prepositions:
+            return f"{self._claim[row].text} has another role in the quote"
+        return ""
 
     def _spliced(self) -> str:
         """Find a part left out that ends one thing and begins another: "France and Berlin of"."""
         order = sorted(self._matched.items())
-        for (_, first), (_, last) in zip(order, order[1:], strict=False):
+        for (row, first), (following, last) in zip(order, order[1:], strict=False):
+            if following > row + 1:
+                continue
             run = self._text[first + 1 : last]
             joins = [at for at, one in enumerate(run) if one.word in self._words.joins]
             for at in joins[-1:]:
                 ended = any(one.is_content for one in run[:at])
                 begun = any(one.role in (NAME, NUMBER) for one in run[at + 1 :])
-                links = any(
-                    one.word in self._words.prepositions | {"of"} or one.role == FUNCTION
-                    for one in run[at + 1 :]
-                )
                 pointed = any(
                     one.word in self._words.definite | self._words.pronouns for one in run[at + 1 :]
                 )
-                again = first and same(self._text[first], run[-1])
-                if ended and begun and links and again and not pointed:
+                opened, closed = self._text[first], run[-1]
+                again = same(opened, closed) or opened.role == closed.role == NUMBER
+                if ended and begun and again and not pointed:
                     return f"it joins what the quote says of {run[at + 1].text} and of others"
         return ""
 
@@ -591,7 +631,11 @@ class Judge:
         return any(one.word in pointing for one in self._gap(first, last))
 
     def _replaced(self, first: int, last: int) -> bool:
-        return any(one.is_content for one in self._gap(first, last))
+        """Tell whether something else stands there, and no pronoun with what it does."""
+        gap = self._gap(first, last)
+        pointing = self._words.pronouns | self._words.definite
+        at = next((at for at, one in enumerate(gap) if one.word in pointing), len(gap))
+        return any(one.is_content for one in gap[:at]) or any(one.role == NAME for one in gap[at:])
 
     def _stranded(self) -> str:
         """Find one thing of another sentence that stands among the words of this one."""
@@ -606,10 +650,15 @@ class Judge:
         places = [self._text[self._partner[run[0]]].place for run in runs]
         for at, run in enumerate(runs):
             beside = {places[near] for near in (at - 1, at + 1) if 0 <= near < len(runs)}
+            most = max(
+                (len(runs[near]) for near in (at - 1, at + 1) if 0 <= near < len(runs)), default=0
+            )
+            phrase = len(run) <= LONGEST_PHRASE and len(run) * 2 <= most
             single = len(run) == 1 or all(self._claim[row].role == NAME for row in run)
-            if not single or len(beside) != 1 or self._is_field(beside.pop()):
+            if not (single or phrase) or len(beside) != 1 or self._is_field(beside.pop()):
                 continue
-            if self._replaced(run[0], run[-1]) or (at and not self._points(run[0], run[-1])):
+            foreign = single and at and not self._points(run[0], run[-1])
+            if foreign or self._replaced(run[0], run[-1]):
                 return f"{self._claim[run[0]].text} belongs to something else in the quote"
         return ""
 
@@ -632,7 +681,7 @@ def _contradict(one: ClaimToken, other: ClaimToken, words: ClaimWords) -> bool:
         ):
             return True
     short, long = sorted((one.word, other.word), key=len)
-    plain = one.is_content and other.is_content and len(short) > 1
+    plain = (one.is_content or other.is_content) and len(short) > MINIMAL
     return plain and long in {prefix + short for prefix in words.prefixes}
 
 

@@ -171,8 +171,8 @@ class Supporting:
 
     def _lacking(self, tokens: Sequence[ClaimToken], line: Line) -> list[ClaimToken]:
         """Return the tokens that a sentence lacks."""
-        have = claim_tokens(line.text, self._language)
-        return [one for one in tokens if not any(same(one, other) for other in have)]
+        known = claim_tokens(line.text, self._language)
+        return [one for one in tokens if not any(same(one, other) for other in known)]
 
     def _shared(self, wanted: frozenset[str], line: Line) -> float:
         return sum(self._weights[gram] for gram in wanted & line.grams)

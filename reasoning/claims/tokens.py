@@ -35,7 +35,7 @@ SCAN = re.compile(
 HANZI = re.compile(
     r"百分之[零〇一二三四五六七八九十百点]+|[零〇一二三四五六七八九]{4}年(?!代)"
     r"|[零〇一二三四五六七八九十百千万亿两]{2,}"
-    r"|[零〇一二三四五六七八九十百千万亿两](?=[个名位种只座条家次台张本件间所年月日号天人倍岁元米吨克度周层场篇项级组批届国省县市"
+    r"|[零〇一二三四五六七八九十两](?=[个名位种只座条家次台张本件间所年月日号天人倍岁元米吨克度周层场篇项级组批届国省县市"
     r"公英分美欧]|部(?!分))"
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|-?[а-яії]+)$", re.IGNORECASE)
@@ -213,7 +213,7 @@ def _tokens(
 
 def _word(raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool) -> ClaimToken:
     folded = fold(raw.text)
-    key = words.key(raw.text)
+    key = folded if " " in raw.text else words.key(raw.text)
     # In a Latin script "May" and "March" are months, "may" and "march" are none.
     capital = raw.text[:1].isupper() and not (first and len({one.group for one in senses}) > 1)
     month = any(one.group == "months" for one in senses)
@@ -227,7 +227,7 @@ def _word(raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool) -
         role = MONTH
     elif groups & SETTLED:
         role = OPERATOR
-    elif "units" in groups:
+    elif "units" in groups and not (raw.text[0].isupper() and raw.text[-1].isdigit()):
         role = UNIT
     elif _ROMAN.match(raw.text):
         return ClaimToken(raw.text, raw.start, raw.end, NUMBER, frozenset({f"#{_roman(raw.text)}"}))
