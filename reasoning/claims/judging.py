@@ -64,6 +64,8 @@ class Judge:
             self._operators,
             self._left_out,
             self._roles,
+            self._elsewhere,
+            self._put_in_place,
             self._order,
             self._subjects,
             self._added,
@@ -108,7 +110,7 @@ class Judge:
         what stands around it must have something in common.
         """
         taken = self._exchanged.get(row)
-        if taken is not None and taken in self._covered and self._text[taken].role in DATED:
+        if taken is not None and self._text[taken].role in DATED:
             return False
         ours, theirs = self._after(self._claim, row), self._after(self._text, place)
         led = self._preposed(self._claim, row) and self._preposed(self._text, place)
@@ -320,6 +322,75 @@ class Judge:
         taken = next((at for at, there in self._moved.items() if there == place), None)
         both = self._claim[row].is_content and self._text[place].is_content
         return both and row in self._moved and taken in self._exchanged
+
+    def _elsewhere(self) -> str:
+        """Find a word that the evidence says of something else, where it says the opposite here."""
+        for row, place in self._partner.items():
+            one = self._claim[row]
+            if not any(sense.group.startswith((OPPOSITES, RELATIONS)) for sense in one.senses):
+                continue
+            beside = [
+                self._partner[at]
+                for at in (row - 2, row - 1, row + 1, row + 2)
+                if at in self._partner and self._claim[at].is_content
+            ]
+            if not beside or any(self._clause(at) == self._clause(place) for at in beside):
+                continue
+            for at in self._free:
+                if any(self._clause(at) == self._clause(near) for near in beside) and _contradict(
+                    one, self._text[at], self._words
+                ):
+                    return f"{one.text} is the opposite of {self._text[at].text}"
+        return ""
+
+    def _put_in_place(self) -> str:
+        """Find words from elsewhere that stand where the evidence names somebody else."""
+        if self._turned:
+            return ""
+        free = frozenset(self._free)
+        for row, one in enumerate(self._claim):
+            if row not in self._moved or one.role not in (WORD, NAME):
+                continue
+            for step, tokens in (
+                (1, range(row + 1, len(self._claim))),
+                (-1, range(row - 1, -1, -1)),
+            ):
+                after = next((at for at in tokens if self._claim[at].is_content), None)
+                if after not in self._matched:
+                    continue
+                place = self._matched[after] - step
+                while 0 <= place < len(self._text) and not self._text[place].is_content:
+                    if place not in free or CLOSED & set(
+                        self._text[max(place, place + step)].before
+                    ):
+                        break
+                    place -= step
+                other = self._text[place] if 0 <= place < len(self._text) else None
+                if (
+                    place in free
+                    and other is not None
+                    and other.role in (WORD, NAME)
+                    and not any(
+                        CLOSED & set(self._text[at].before)
+                        for at in range(
+                            min(place, self._matched[after]) + 1,
+                            max(place, self._matched[after]) + 1,
+                        )
+                    )
+                    and not any(same(other, mine) for mine in self._claim)
+                    and (
+                        self._clause(self._moved[row]) != self._clause(place)
+                        or (self._moved[row] - self._matched[after]) * step > 0
+                    )
+                ):
+                    return f"{one.text} stands for {other.text} in the quote"
+        return ""
+
+    def _clause(self, place: int) -> int:
+        """Return the place where the clause of a token begins."""
+        while place and not CLOSED & set(self._text[place].before):
+            place -= 1
+        return place
 
     def _opposite(self, one: ClaimToken) -> int | None:
         """Return the place of a word of the evidence, not in the claim, that contradicts one."""
