@@ -98,8 +98,12 @@ def judge(
     if any(found.rstrip(ENDING) not in quoted for found in ACTIVE.findall(claim)):
         return "it holds an address or markup that is not in the quote"
     reason = difference(claim, quotes, language)
-    spoken, written = detect_language(claim), detect_language(quoted)
-    if reason and spoken != written and UNDETERMINED not in (spoken, written):
+    if not reason:
+        return ""
+    spoken = detect_language(claim)
+    own = any(detect_language(quote) == spoken for quote in quotes)
+    written = spoken if own else detect_language(quoted)
+    if spoken != written and UNDETERMINED not in (spoken, written):
         return _foreign_difference(claim, quotes, supports)
     # Nobody is asked about what says something else, only about words that may say the same.
     if reason.endswith(OTHER_WORDS) and supports is not None and supports(claim, quotes, written):
@@ -126,10 +130,12 @@ def difference(claim: str, quotes: str | Sequence[str], language: str = "") -> s
     `language` is that of the quotes, as far as it is known.
     """
     texts = [quotes] if isinstance(quotes, str) else quotes
+    if Supporting(texts, language).quotes(claim):
+        return ""
     if language in ("", UNDETERMINED):
         language = detect_language("\n".join(texts))
         spoken = detect_language(claim)
-        own = [text for text in texts if detect_language(text) == spoken != language]
-        if own and not Supporting(own, spoken).difference(claim):
-            return ""
+        if spoken != language and any(detect_language(text) == spoken for text in texts):
+            texts = [text for text in texts if detect_language(text) in (spoken, UNDETERMINED)]
+            language = spoken
     return Supporting(texts, language).difference(claim)

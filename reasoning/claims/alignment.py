@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from os.path import commonprefix
 from typing import NamedTuple
 
@@ -39,10 +40,9 @@ def same(one: ClaimToken, other: ClaimToken) -> bool:
     """Tell whether two tokens say the same: a shared key, or forms of one word."""
     if not one.keys.isdisjoint(other.keys):
         return True
-    plain = (WORD, NAME)
-    if one.role not in plain or other.role not in plain or clash(one, other):
+    if one.word[:2] != other.word[:2] or {one.role, other.role} - {WORD, NAME}:
         return False
-    return same_form(fold(one.text), fold(other.text))
+    return same_form(one.word, other.word) and not clash(one, other)
 
 
 def clash(one: ClaimToken, other: ClaimToken) -> bool:
@@ -55,9 +55,10 @@ def clash(one: ClaimToken, other: ClaimToken) -> bool:
     )
 
 
+@lru_cache(maxsize=65536)
 def same_form(one: str, other: str) -> bool:
     """Tell whether two words begin alike and differ in their endings alone."""
-    if any(map(str.isdigit, one + other)):
+    if any(character.isdigit() or character == " " for character in one + other):
         return False
     shared = len(commonprefix([one, other]))
     longest = max(len(one), len(other))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from core.language.scan import fold
 from core.language.words import MorphAnalysis, readings
 from reasoning.claims.alignment import Alignment, same
 from reasoning.claims.tokens import (
@@ -25,6 +24,8 @@ Similar = Callable[[str, str], bool]
 REACH = 3  # content words behind an operator that it may be about; chosen, not measured
 NEIGHBOURS = 2  # content words on each side of a number that say what it counts; chosen
 CONTENT = (WORD, NAME, UNIT)
+MINIMAL = 2  # letters of a word that a prefix denies: 'unit' is not 'it' denied
+LONGEST_PHRASE = 3  # content words of a subject or an object; chosen, not measured
 LEAST_KNOWN = 0.6  # of the words of a claim, for one in other words; chosen, not measured
 OTHER_WORDS = ", and nothing in it is known to mean the same"
 DATED = (NUMBER, MONTH)
@@ -37,7 +38,7 @@ class Judge:
         self,
         aligned: Alignment,
         words: ClaimWords,
-        earlier: Sequence[ClaimToken] = (),
+        earlier: Callable[[], Sequence[ClaimToken]] = tuple,
         similar: Similar | None = None,
     ) -> None:
         """Take what stands before the sentences of the evidence, for what its pronouns mean."""
@@ -81,8 +82,8 @@ class Judge:
                 return f"the {kind} {one.text} is not in the quote"
             if row in self._moved and not self._counts_same(row, place):
                 return f"the number {one.text} stands for something else in the quote"
-            led = {fold(one.text) for one in self._claim[max(0, row - 1) : row]}
-            there = {fold(one.text) for one in self._text[max(0, place - 1) : place]}
+            led = {one.word for one in self._claim[max(0, row - 1) : row]}
+            there = {one.word for one in self._text[max(0, place - 1) : place]}
             if led != there and led | there <= self._words.amounts:
                 return f"{one.text} is led by another word in the quote"
             ours, theirs = self._unit(self._claim, row), self._unit(self._text, place)
@@ -114,7 +115,7 @@ class Judge:
         if led and same(self._claim[row - 1], self._text[place - 1]):
             return True
         if theirs is not None and any(
-            fold(one.text) in self._words.pronouns for one in self._text[place:theirs]
+            one.word in self._words.pronouns for one in self._text[place:theirs]
         ):
             theirs = None
         if ours is not None and theirs is not None and not led:
@@ -168,8 +169,8 @@ class Judge:
         after = self._after(tokens, place)
         if after is None:
             return False
-        denied = {prefix + fold(tokens[after].text) for prefix in self._words.prefixes}
-        found = [at for at, other in enumerate(others) if fold(other.text) in denied]
+        denied = {prefix + tokens[after].word for prefix in self._words.prefixes}
+        found = [at for at, other in enumerate(others) if other.word in denied]
         if found and tokens is self._claim:
             self._partner.setdefault(after, found[0])
         return bool(found)
@@ -179,12 +180,21 @@ class Judge:
             sense = self._operator(self._text, place)
             if sense is None or sense.group == "universal":
                 continue
+            if sense.group == "occasion" and not self._rules(place):
+                continue
             if sense.group == "negation" and self._by_prefix(self._text, place, self._claim):
                 continue
             holds = self._holds_for_all if sense.group in WIDE else self._holds_for_kept
             if holds(place):
                 return self._differs(sense, self._text[place].text)
         return ""
+
+    def _rules(self, place: int) -> bool:
+        """Tell whether a sentence of the evidence says what may or must be, not what was."""
+        return any(
+            one.place == self._text[place].place and one.has(frozenset({"modality"}))
+            for one in self._text
+        )
 
     def _operator(self, tokens: Sequence[ClaimToken], place: int) -> Sense | None:
         """Return what an operator means; one that bounds numbers needs one beside it."""
@@ -215,7 +225,7 @@ class Judge:
             one = self._text[at]
             if CLOSED & set(one.before) or one.place != self._text[place].place:
                 break
-            folded = fold(one.text)
+            folded = one.word
             if found and folded in (self._words.prepositions | self._words.joins):
                 return False
             if one.is_content:
@@ -242,7 +252,7 @@ class Judge:
             first, last = sorted((at, place))
             between = self._text[first + 1 : last + 1]
             if not any(
-                ";" in one.before or "；" in one.before or fold(one.text) in self._words.breaks
+                ";" in one.before or "；" in one.before or one.word in self._words.breaks
                 for one in between
             ):
                 return True
@@ -263,19 +273,19 @@ class Judge:
     def _roles(self) -> str:
         relation, reason = 0, ""
         swapped = [row for row in self._exchanged if self._swaps(row)]
-        compared = any(
-            fold(self._claim[row].text) in self._words.comparators for row in self._partner
-        )
+        compared = any(self._claim[row].word in self._words.comparators for row in self._partner)
         for row, one in enumerate(self._claim):
             if row in self._partner:
                 continue
             opposed = self._opposite(one)
             if opposed is None:
                 continue
-            if compared or any(sense.group.startswith(RELATIONS) for sense in one.senses):
-                relation += 1
+            related = compared or any(sense.group.startswith(RELATIONS) for sense in one.senses)
+            relation += related
+            if related and (self._flips(row, opposed) or (compared and swapped)):
                 self._partner.setdefault(row, opposed)
-            reason = reason or f"{one.text} is the opposite of {self._text[opposed].text}"
+            else:
+                reason = reason or f"{one.text} is the opposite of {self._text[opposed].text}"
         turned = self._turned = (relation + self._voice_changed()) % 2 == 1
         if (
             swapped
@@ -285,7 +295,7 @@ class Judge:
         ):
             ours = self._claim[swapped[0]].text
             return f"{ours} has another role in the quote"
-        if reason and not (relation and swapped and turned):
+        if reason:
             return reason
         doer = self._doer_changed()
         if doer:
@@ -293,6 +303,13 @@ class Judge:
         if self._cases_changed() and not turned:
             return "the cases of its nouns are exchanged"
         return ""
+
+    def _flips(self, row: int, place: int) -> bool:
+        """Tell whether what stood before "before" stands behind the "after" of the claim."""
+        content = [at for at in sorted(self._partner) if self._claim[at].role in (*CONTENT, NUMBER)]
+        before = [self._partner[at] for at in content if at < row][-NEIGHBOURS:]
+        after = [self._partner[at] for at in content if at > row][:1]
+        return any(at > place for at in before) and all(at < place for at in after)
 
     def _swaps(self, row: int) -> bool:
         """Tell whether a word stands where the evidence has one that stands where it has another.
@@ -315,7 +332,7 @@ class Judge:
         """Return 1 where just one of the two says who did it as a passive does."""
         ours = sum(self._is_agent(self._claim, row) for row in range(len(self._claim)))
         theirs = sum(
-            self._is_agent(self._text, place) and self._held(place)
+            self._is_agent(self._text, place) and self._keeps_doer(place)
             for place in range(len(self._text))
         )
         verbs = sum(
@@ -352,7 +369,7 @@ class Judge:
         ]
         for row, at in self._partner.items():
             one, other = self._claim[row], self._text[at]
-            if fold(one.text) == fold(other.text):
+            if one.word == other.word:
                 continue
             for passive, active, kind in ((one, other, (True, False)), (other, one, (False, True))):
                 if kind in verbs and _cases(passive, dictionary) == {"ablt"}:
@@ -361,14 +378,17 @@ class Judge:
                         return one.text
         return ""
 
-    def _held(self, place: int) -> bool:
+    def _keeps_doer(self, place: int) -> bool:
         after = self._after(self._text, place)
         return place in self._covered or (after is not None and after in self._covered)
 
     def _is_agent(self, tokens: Sequence[ClaimToken], place: int) -> bool:
-        if fold(tokens[place].text) not in self._words.agents:
+        if tokens[place].word not in self._words.agents:
             return False
         after = self._after(tokens, place)
+        if after is not None and tokens[after].role == NUMBER:
+            after = self._after(tokens, after)
+            return after is not None and tokens[after].role in (WORD, NAME)
         return after is not None and tokens[after].role in CONTENT
 
     def _all_listed(self, swapped: Sequence[int]) -> bool:
@@ -380,7 +400,7 @@ class Judge:
 
     def _is_joined(self, tokens: Sequence[ClaimToken], place: int) -> bool:
         return any(
-            fold(one.text) in self._words.joins or {",", "、"} & set(tokens[place].before)
+            one.word in self._words.joins or {",", "、"} & set(tokens[place].before)
             for one in (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
         )
 
@@ -389,12 +409,12 @@ class Judge:
         dictionary = self._words.known.dictionary
         if not dictionary:
             return False
-        told = False
+        is_clear = False
         for row in swapped:
             one, other = self._claim[row], self._text[self._moved[row]]
             if (
                 one.role not in (WORD, NAME)
-                or fold(one.text) != fold(other.text)
+                or one.word != other.word
                 or self._preposed(self._claim, row)
             ):
                 return False
@@ -403,14 +423,14 @@ class Judge:
                 tokens[at - 1] if at else None
                 for tokens, at in ((self._claim, row), (self._text, self._moved[row]))
             )
-            if ours and theirs and same(ours, theirs) and fold(ours.text) != fold(theirs.text):
+            if ours and theirs and same(ours, theirs) and ours.word != theirs.word:
                 return False
-            cases = {reading.case for reading in readings(fold(one.text), dictionary)[:3]}
-            told = told or "nomn" not in cases
-        return told
+            cases = {reading.case for reading in readings(one.word, dictionary)[:3]}
+            is_clear = is_clear or "nomn" not in cases
+        return is_clear
 
     def _preposed(self, tokens: Sequence[ClaimToken], place: int) -> bool:
-        return bool(place) and fold(tokens[place - 1].text) in self._words.prepositions
+        return bool(place) and tokens[place - 1].word in self._words.prepositions
 
     def _cases_changed(self) -> bool:
         """Tell whether a subject of the evidence is an object of the claim and the reverse."""
@@ -420,7 +440,7 @@ class Judge:
         became_object = became_subject = False
         for row, place in self._partner.items():
             one, other = self._claim[row], self._text[place]
-            if one.role not in (WORD, NAME) or fold(one.text) == fold(other.text):
+            if one.role not in (WORD, NAME) or one.word == other.word:
                 continue
             ours = _cases(one, dictionary, _genders(other, dictionary))
             theirs = _cases(other, dictionary, _genders(one, dictionary))
@@ -442,14 +462,14 @@ class Judge:
             then = self._partner[after]
             if self._text[then].place != self._text[place].place:
                 continue
-            turned = (self._turned and fold(one.text) in self._words.comparators) or any(
+            turned = (self._turned and one.word in self._words.comparators) or any(
                 sense.group.startswith(RELATIONS)
                 and _contradict(one, self._text[place], self._words)
                 for sense in one.senses
             )
             related = any(sense.group.startswith(RELATIONS) for sense in one.senses)
             joining = one.role == FUNCTION or " " in one.text
-            directed = (related and joining) or fold(one.text) in self._words.agents
+            directed = (related and joining) or one.word in self._words.agents
             apart = place < then and any(
                 CLOSED & set(each.before) for each in self._text[place + 1 : then + 1]
             )
@@ -472,18 +492,18 @@ class Judge:
         between = self._text[first + 1 : last + 1]
         links = self._words.prepositions | self._words.joins | {"of", "的", "之"}
         return sum(one.is_content for one in between) <= NEIGHBOURS and not any(
-            CLOSED & set(one.before) or fold(one.text) in links for one in between
+            CLOSED & set(one.before) or one.word in links for one in between
         )
 
     def _unlinked(self, row: int, after: int) -> bool:
         links = (
             self._words.prepositions | self._words.joins | self._words.agents | {"of", "的", "之"}
         )
-        return not any(fold(one.text) in links for one in self._claim[row + 1 : after])
+        return not any(one.word in links for one in self._claim[row + 1 : after])
 
     def _helped(self, row: int, after: int) -> bool:
         """Tell whether a passive of the claim needs no doer, or an adverb goes where it will."""
-        return any(fold(self._claim[at].text).endswith("ly") for at in (row, after))
+        return any(self._claim[at].word.endswith("ly") for at in (row, after))
 
     # Other subjects
 
@@ -497,35 +517,49 @@ class Judge:
                     if at in self._covered and one.is_content:
                         break
                     lead.append(one)
-            pointed = any(
-                fold(one.text) in self._words.definite | self._words.pronouns for one in lead
-            )
+            pointed = any(one.word in self._words.definite | self._words.pronouns for one in lead)
             named = [one for one in lead if one.is_content and one.role in (NAME, WORD)]
             named = [one for one in named if not any(same(one, ours) for ours in self._claim)]
             strange = [one for one in named if one.role == NAME] if pointed else named
             if strange:
                 return f"part of it is about {strange[0].text} in the quote"
-        return self._stranded() or self._spliced()
+        return self._bare() or self._stranded() or self._spliced()
+
+    def _bare(self) -> str:
+        """Find a subject that the evidence has behind a preposition: "unlike A, B is …"."""
+        row = next((row for row, one in enumerate(self._claim) if one.is_content), -1)
+        place = self._partner.get(row, 0) - 1
+        if row < 0 or self._claim[row].role not in (WORD, NAME) or not self._words.known.spaced:
+            return ""
+        while (
+            place > 0
+            and self._text[place].role == FUNCTION
+            and (self._text[place].word not in self._words.prepositions)
+        ):
+            place -= 1
+        led = place >= 0 and self._text[place].place == self._text[place + 1].place
+        kept = place in self._partner.values()
+        if led and not kept and self._text[place].word in self._words.prepositions:
+            return f"{self._claim[row].text} has another role in the quote"
+        return ""
 
     def _spliced(self) -> str:
         """Find a part left out that ends one thing and begins another: "France and Berlin of"."""
         order = sorted(self._matched.items())
-        for (_, first), (_, last) in zip(order, order[1:], strict=False):
+        for (row, first), (following, last) in zip(order, order[1:], strict=False):
+            if following > row + 1:
+                continue
             run = self._text[first + 1 : last]
-            joins = [at for at, one in enumerate(run) if fold(one.text) in self._words.joins]
+            joins = [at for at, one in enumerate(run) if one.word in self._words.joins]
             for at in joins[-1:]:
                 ended = any(one.is_content for one in run[:at])
                 begun = any(one.role in (NAME, NUMBER) for one in run[at + 1 :])
-                links = any(
-                    fold(one.text) in self._words.prepositions | {"of"} or one.role == FUNCTION
-                    for one in run[at + 1 :]
-                )
                 pointed = any(
-                    fold(one.text) in self._words.definite | self._words.pronouns
-                    for one in run[at + 1 :]
+                    one.word in self._words.definite | self._words.pronouns for one in run[at + 1 :]
                 )
-                again = first and same(self._text[first], run[-1])
-                if ended and begun and links and again and not pointed:
+                opened, closed = self._text[first], run[-1]
+                again = same(opened, closed) or opened.role == closed.role == NUMBER
+                if ended and begun and again and not pointed:
                     return f"it joins what the quote says of {run[at + 1].text} and of others"
         return ""
 
@@ -558,7 +592,9 @@ class Judge:
         # What is said once in the evidence may be said twice.
         if other is None and any(same(one, again) for again in self._text):
             return True
-        if self._similar is None or (one.role == NAME and row):
+        if self._similar is None or not (one.role == WORD or (one.role == NAME and not row)):
+            return False
+        if other is not None and other.is_content and other.role != WORD:
             return False
         beside = [self._text[at] for at in self._free if self._text[at].role == WORD]
         near = [other] if other is not None and other.role == WORD else beside[:8]
@@ -570,7 +606,7 @@ class Judge:
     def _stands_for(self, row: int) -> bool:
         """Tell whether a name stands for a pronoun of the evidence, or beside a part of itself."""
         one = self._claim[row]
-        if not any(same(one, each) for each in self._earlier):
+        if not any(same(one, each) for each in self._earlier()):
             return False
         beside = any(
             self._claim[at].role == NAME and at in self._partner
@@ -592,10 +628,14 @@ class Judge:
 
     def _points(self, first: int, last: int) -> bool:
         pointing = self._words.pronouns | self._words.definite
-        return any(fold(one.text) in pointing for one in self._gap(first, last))
+        return any(one.word in pointing for one in self._gap(first, last))
 
     def _replaced(self, first: int, last: int) -> bool:
-        return any(one.is_content for one in self._gap(first, last))
+        """Tell whether something else stands there, and no pronoun with what it does."""
+        gap = self._gap(first, last)
+        pointing = self._words.pronouns | self._words.definite
+        at = next((at for at, one in enumerate(gap) if one.word in pointing), len(gap))
+        return any(one.is_content for one in gap[:at]) or any(one.role == NAME for one in gap[at:])
 
     def _stranded(self) -> str:
         """Find one thing of another sentence that stands among the words of this one."""
@@ -610,10 +650,15 @@ class Judge:
         places = [self._text[self._partner[run[0]]].place for run in runs]
         for at, run in enumerate(runs):
             beside = {places[near] for near in (at - 1, at + 1) if 0 <= near < len(runs)}
+            most = max(
+                (len(runs[near]) for near in (at - 1, at + 1) if 0 <= near < len(runs)), default=0
+            )
+            phrase = len(run) <= LONGEST_PHRASE and len(run) * 2 <= most
             single = len(run) == 1 or all(self._claim[row].role == NAME for row in run)
-            if not single or len(beside) != 1 or self._is_field(beside.pop()):
+            if not (single or phrase) or len(beside) != 1 or self._is_field(beside.pop()):
                 continue
-            if self._replaced(run[0], run[-1]) or (at and not self._points(run[0], run[-1])):
+            foreign = single and at and not self._points(run[0], run[-1])
+            if foreign or self._replaced(run[0], run[-1]):
                 return f"{self._claim[run[0]].text} belongs to something else in the quote"
         return ""
 
@@ -635,15 +680,16 @@ def _contradict(one: ClaimToken, other: ClaimToken, words: ClaimWords) -> bool:
             sense.group == theirs.group and sense.side != theirs.side for theirs in other.senses
         ):
             return True
-    short, long = sorted((fold(one.text), fold(other.text)), key=len)
-    return one.is_content and len(short) > 1 and long in {p + short for p in words.prefixes}
+    short, long = sorted((one.word, other.word), key=len)
+    plain = (one.is_content or other.is_content) and len(short) > MINIMAL
+    return plain and long in {prefix + short for prefix in words.prefixes}
 
 
 def _is_passive(one: ClaimToken, words: ClaimWords) -> bool:
     dictionary = words.known.dictionary
     if not dictionary or one.role != WORD:
         return False
-    folded = fold(one.text)
+    folded = one.word
     found = readings(folded, dictionary)
     if not found or found[0].pos not in ("VERB", "PRTS", "PRTF", "INFN", "GRND"):
         return False
@@ -651,7 +697,7 @@ def _is_passive(one: ClaimToken, words: ClaimWords) -> bool:
 
 
 def _nouns(one: ClaimToken, dictionary: str) -> list[MorphAnalysis]:
-    found = readings(fold(one.text), dictionary)[:4]
+    found = readings(one.word, dictionary)[:4]
     kinds = ("NOUN", "NPRO", "ADJF") if one.role == NAME else ("NOUN", "NPRO")
     return [reading for reading in found if reading.pos in kinds and reading.case]
 

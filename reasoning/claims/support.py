@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from math import log
 from typing import NamedTuple
 
@@ -30,7 +30,11 @@ class Line(NamedTuple):
     source: int
     place: int
     span: tuple[int, int]
-    grams: frozenset[str]
+
+    @property
+    def grams(self) -> frozenset[str]:
+        """Return what is compared to find the sentences that are like a claim."""
+        return _grams(self.text)
 
 
 @lru_cache(maxsize=256)
@@ -43,6 +47,7 @@ def plain(text: str) -> str:
     return MARKS.sub("", text).casefold()
 
 
+@lru_cache(maxsize=8192)
 def _grams(text: str) -> frozenset[str]:
     return frozenset(GRAM.findall(text.casefold()))
 
@@ -50,18 +55,18 @@ def _grams(text: str) -> frozenset[str]:
 class Supporting:
     """Hold texts as evidence, to judge claims by."""
 
-    def __init__(self, texts: Sequence[str], language: str, similar: Similar | None = None) -> None:
+    def __init__(
+        self, texts: Sequence[str], language: str | None, similar: Similar | None = None
+    ) -> None:
         """Cut texts in one language into sentences."""
         self._language = language
         self._similar = similar
         self._lines = [
-            Line(text[slice(*span)], source, place, span, _grams(text[slice(*span)]))
+            Line(text[slice(*span)], source, place, span)
             for source, text in enumerate(texts)
             for place, span in enumerate(_spans(text))
         ]
         self._plain = [plain(line.text) for line in self._lines]
-        counts = Counter(gram for line in self._lines for gram in line.grams)
-        self._weights = {gram: log(1 + len(self._lines) / count) for gram, count in counts.items()}
 
     def difference(self, claim: str) -> str:
         """Return how a claim differs from the evidence, or "" for not at all."""
@@ -99,6 +104,16 @@ class Supporting:
             used += found
         return "", used
 
+    @cached_property
+    def _weights(self) -> dict[str, float]:
+        counts = Counter(gram for line in self._lines for gram in line.grams)
+        return {gram: log(1 + len(self._lines) / count) for gram, count in counts.items()}
+
+    def quotes(self, claim: str) -> bool:
+        """Tell whether every sentence of a claim is one of the evidence, to the letter."""
+        lines = [claim[start:end] for start, end in _spans(claim)]
+        return all(self._quoted(plain(one)) for one in lines if any(map(str.isalnum, one)))
+
     def _quoted(self, line: str) -> list[Line]:
         """Return the sentences of which a line is the whole text, to the letter."""
         for start, first in enumerate(self._plain):
@@ -123,7 +138,7 @@ class Supporting:
                 for token in claim_tokens(line.text, self._language)
             ]
             aligned = align(tokens, text)
-            reason = Judge(aligned, words, self._earlier(window), self._similar).reason()
+            reason = Judge(aligned, words, partial(self._earlier, window), self._similar).reason()
             if not reason:
                 return "", window
             if best is None or aligned.cost < best[0]:
@@ -156,8 +171,8 @@ class Supporting:
 
     def _lacking(self, tokens: Sequence[ClaimToken], line: Line) -> list[ClaimToken]:
         """Return the tokens that a sentence lacks."""
-        held = claim_tokens(line.text, self._language)
-        return [one for one in tokens if not any(same(one, other) for other in held)]
+        known = claim_tokens(line.text, self._language)
+        return [one for one in tokens if not any(same(one, other) for other in known)]
 
     def _shared(self, wanted: frozenset[str], line: Line) -> float:
         return sum(self._weights[gram] for gram in wanted & line.grams)

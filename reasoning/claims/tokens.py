@@ -35,7 +35,7 @@ SCAN = re.compile(
 HANZI = re.compile(
     r"百分之[零〇一二三四五六七八九十百点]+|[零〇一二三四五六七八九]{4}年(?!代)"
     r"|[零〇一二三四五六七八九十百千万亿两]{2,}"
-    r"|[零〇一二三四五六七八九十百千万亿两](?=[个名位种只座条家次台张本件间所年月日号天人倍岁元米吨克度周层场篇项级组批届国省县市"
+    r"|[零〇一二三四五六七八九十两](?=[个名位种只座条家次台张本件间所年月日号天人倍岁元米吨克度周层场篇项级组批届国省县市"
     r"公英分美欧]|部(?!分))"
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|-?[а-яії]+)$", re.IGNORECASE)
@@ -59,6 +59,7 @@ class ClaimToken(NamedTuple):
     keys: frozenset[str]
     senses: frozenset[Sense] = frozenset()
     before: str = ""  # the marks between it and the token before
+    word: str = ""  # as it is looked up: in small letters
     place: int = 0  # of its sentence
 
     @property
@@ -144,7 +145,8 @@ def claim_tokens(text: str, language: str) -> tuple[ClaimToken, ...]:
             before = ""
         last = end
         place += size
-    return tuple(_ordered_dates(_with_symbols(_with_numbers(found, words, text))))
+    ordered = _ordered_dates(_with_symbols(_with_numbers(found, words, text)))
+    return tuple(one._replace(word=fold(one.text)) for one in ordered)
 
 
 def _phrase(raws: list[_Raw], place: int, words: ClaimWords) -> tuple[int, frozenset[Sense]]:
@@ -211,9 +213,9 @@ def _tokens(
 
 def _word(raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool) -> ClaimToken:
     folded = fold(raw.text)
-    key = words.key(raw.text)
+    key = folded if " " in raw.text else words.key(raw.text)
     # In a Latin script "May" and "March" are months, "may" and "march" are none.
-    capital = raw.text[:1].isupper() and not first
+    capital = raw.text[:1].isupper() and not (first and len({one.group for one in senses}) > 1)
     month = any(one.group == "months" for one in senses)
     if month and words.known.script == "latin":
         senses = frozenset(one for one in senses if (one.group == "months") == capital)
@@ -225,7 +227,7 @@ def _word(raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool) -
         role = MONTH
     elif groups & SETTLED:
         role = OPERATOR
-    elif "units" in groups:
+    elif "units" in groups and not (raw.text[0].isupper() and raw.text[-1].isdigit()):
         role = UNIT
     elif _ROMAN.match(raw.text):
         return ClaimToken(raw.text, raw.start, raw.end, NUMBER, frozenset({f"#{_roman(raw.text)}"}))

@@ -26,7 +26,7 @@ class Sense(NamedTuple):
 OPERATORS = frozenset(
     {"negation", "modality", "hedge", "quantifier", "universal", "bound", "degree"}
 )
-WIDE = frozenset({"condition", "attribution", "falsity"})
+WIDE = frozenset({"condition", "attribution", "falsity", "occasion"})
 SETTLED = OPERATORS | WIDE
 # Words of which those of another meaning contradict, and those of the same one are as good.
 RELATIONS = "relations"
