@@ -62,4 +62,4 @@ class Reasoner(Protocol):
         """Write claims from evidence alone, each with its citations."""
 
     def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
-        """Say whether quotes in another language than the claim's support it; False in doubt."""
+        """Say whether quotes in other words or another language support it; False in doubt."""
