@@ -68,7 +68,7 @@ def measured(name: str, given: argparse.Namespace) -> list[dict[str, tuple[float
             asked = ask_one(session, question.query, "auto")
             sure = -math.inf if asked.refused else confidence(asked)
             row = {WAYS[0]: (sure, is_wrong(question, printed(asked), asked.cited))}
-            query = Query(question.query.text, AUTH, question.language)
+            query = Query(question.query.text, AUTH, language=question.language)
             hits = run_pipeline(index, query, "hybrid", HITS).evidence
             for way, read in ((WAYS[1], hits), (WAYS[2], hits[:1])):
                 told = [

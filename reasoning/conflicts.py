@@ -73,7 +73,9 @@ def _others(
     language = item.language
     bare = _bare(sentence)
     seen = {item.document_key}
-    asked = [one for one in claim_tokens(question.text, language) if one.is_content]
+    asked = [
+        one for one in claim_tokens(f"{question.text} {question.query}", language) if one.is_content
+    ]
     named = [one for one in asked if _has_word(one, sentence, item)]
     for other in evidence:
         graded = other.grades.get(question.id, 0) >= USABLE and other.language == language
@@ -130,6 +132,11 @@ def is_other_value(left: str, right: str, language: str, asked: Sequence[ClaimTo
         one.role == UNIT for one in (*(ours[row] for row in rows), *(theirs[at] for at in places))
     ):
         return False  # 14 days are two weeks
+    if any(
+        ours[row].role == theirs[at].role == WORD and row in rows and row not in mine
+        for row, at in aligned.exchanged.items()
+    ):
+        return False  # the refund service and the payout service
     if any(same(word, value) for word in asked for pair in pairs for value in pair):
         return False
     if all(_is_rounded(*pair) for pair in pairs) or _is_dateline(aligned, mine[-1]):

@@ -55,6 +55,12 @@ from reasoning.rendering import render_answer
             "en",
             False,
         ),
+        (
+            "The refund service is maintained by team Heron.",
+            "The payout service is maintained by team Osprey.",
+            "en",
+            False,
+        ),
         ("The river is 3,245 km long in all.", "The river is 3,200 km long in all.", "en", False),
         (
             "Jan 2, 2020 ... The dam holds much water now.",
