@@ -42,9 +42,20 @@ def unsupported_reason(
 
     Without `supports` a claim in another language than its quotes is never supported.
     """
-    if not claim.citations:
-        return "it cites nothing"
+    if broken := _broken(claim, evidence):
+        return broken
     quotes, languages, bare = [], set(), claim.text
+    for citation in claim.citations:
+        item = evidence[citation.evidence_id]
+        quotes.append(_whole_sentences(item, citation))
+        lead = next((one for one in headings_of(item) if claim.text.startswith(f"{one}{LED}")), "")
+        bare = claim.text[len(lead) + len(LED) :] if lead else bare
+        languages.add(item.language)
+    return judge(bare, quotes, languages.pop() if len(languages) == 1 else "", supports)
+
+
+def _broken(claim: Claim, evidence: Mapping[str, Evidence]) -> str:
+    """Return why what a claim cites is not there, or "" when it is."""
     for citation in claim.citations:
         item = evidence.get(citation.evidence_id)
         if item is None or item.chunk_id != citation.chunk_id:
@@ -53,11 +64,7 @@ def unsupported_reason(
             return "a cited span lies outside its chunk"
         if item.text[citation.start : citation.end] != citation.quote:
             return "a quote differs from the cited span"
-        quotes.append(_whole_sentences(item, citation))
-        lead = next((one for one in headings_of(item) if claim.text.startswith(f"{one}{LED}")), "")
-        bare = claim.text[len(lead) + len(LED) :] if lead else bare
-        languages.add(item.language)
-    return judge(bare, quotes, languages.pop() if len(languages) == 1 else "", supports)
+    return "" if claim.citations else "it cites nothing"
 
 
 def settle(
@@ -65,10 +72,13 @@ def settle(
 ) -> tuple[Claim | None, str]:
     """Return a claim as it may stand, None for not at all, and why not as it was cited.
 
-    One that its own citations do not support is cited again, once, from the rest of the evidence.
+    One that its own citations do not support is cited again, once, from the rest of the evidence;
+    not one whose citations are invented.
     """
     reason = unsupported_reason(claim, evidence, supports)
-    return (_cited_again(claim, evidence) if reason else claim), reason
+    if reason and not _broken(claim, evidence):
+        return _cited_again(claim, evidence), reason
+    return (None if reason else claim), reason
 
 
 def _cited_again(claim: Claim, evidence: Mapping[str, Evidence]) -> Claim | None:

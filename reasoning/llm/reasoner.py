@@ -10,7 +10,7 @@ from core.budget import current_ledger
 from core.cache import Cache
 from core.fields.chat import NULL
 from core.language.analysis import content_terms
-from core.language.detect import UNDETERMINED, detect_language
+from core.language.detect import UNDETERMINED
 from core.metadata import ROW
 from core.settings import Settings
 from core.types import (
@@ -240,9 +240,8 @@ class LlmReasoner:
         return own if own and (agreed or unsure) else part.claims
 
     def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
-        """Say whether quotes in another language than the claim's support it; False in doubt."""
-        same = detect_language("\n".join(quotes)) == language
-        if same or "answer" not in self._verbs:
+        """Say whether quotes in other words or another language support a claim; False in doubt."""
+        if "answer" not in self._verbs:
             return self._rules.supports(claim, quotes, language)
         asked = (claim, *quotes)
         if asked not in self._supported:
