@@ -85,11 +85,7 @@ class Reasoner(Protocol):
         """Write claims from evidence alone, each with its citations."""
 
     def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
-<<<<<<< HEAD
-        """Say whether quotes in another language than the claim's support it; False in doubt."""
+        """Say whether quotes in other words or another language support it; False in doubt."""
 
     def nearest(self, question: SubQuestion, evidence: Sequence[Evidence]) -> Nearest:
         """Return what comes nearest to answering, and what it lacks."""
-=======
-        """Say whether quotes in other words or another language support it; False in doubt."""
->>>>>>> i19v
