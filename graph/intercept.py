@@ -67,7 +67,7 @@ class InterceptedTools(Toolbox):
     @property
     def filters(self) -> list[str]:
         """Return the filters that every call is made within."""
-        return self._inner.filters
+        return cast(list[str], self._intercept("filters", (), lambda: self._inner.filters))
 
     def specs(self, auth: AuthContext) -> list[ToolSpec]:
         """Describe all tools as this caller may see them."""

@@ -42,6 +42,7 @@ FOUND: dict[str, Any] = {  # what is not a verb of the reasoner
     "corrections": dict[str, str],
     "term_weights": dict[str, float],
     "calls": list[tuple[int, Call]],
+    "filters": list[str],
     "unfiltered": dict[str, Any],
 }
 SUMMED = ("answer", "claims", "evidence")  # of a result: what must be as it was

@@ -57,7 +57,7 @@ class ClaimToken(NamedTuple):
     end: int
     role: str
     keys: frozenset[str]
-    senses: frozenset[Sense] = frozenset()
+    senses: tuple[Sense, ...] = ()
     before: str = ""  # the marks between it and the token before
     word: str = ""  # as it is looked up: in small letters
     place: int = 0  # of its sentence
@@ -149,15 +149,15 @@ def claim_tokens(text: str, language: str) -> tuple[ClaimToken, ...]:
     return tuple(one._replace(word=fold(one.text)) for one in ordered)
 
 
-def _phrase(raws: list[_Raw], place: int, words: ClaimWords) -> tuple[int, frozenset[Sense]]:
+def _phrase(raws: list[_Raw], place: int, words: ClaimWords) -> tuple[int, tuple[Sense, ...]]:
     """Return how many tokens the longest entry of the tables at a place has, and its senses."""
     if raws[place].kind not in ("token", "symbol"):
-        return 1, frozenset()
+        return 1, ()
     spaced = words.known.spaced
     join = " " if spaced else ""
     written: list[str] = []
     keys: list[str] = []
-    best: tuple[int, frozenset[Sense]] = (1, frozenset())
+    best: tuple[int, tuple[Sense, ...]] = (1, ())
     for size, one in enumerate(raws[place : place + LONGEST], start=1):
         if one.kind not in ("token", "symbol"):
             break
@@ -171,7 +171,7 @@ def _phrase(raws: list[_Raw], place: int, words: ClaimWords) -> tuple[int, froze
 
 
 def _tokens(
-    raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool
+    raw: _Raw, words: ClaimWords, senses: tuple[Sense, ...], first: bool
 ) -> Iterator[ClaimToken]:
     """Make the tokens of what was scanned."""
 
@@ -211,14 +211,14 @@ def _tokens(
         yield _word(raw, words, senses, first)
 
 
-def _word(raw: _Raw, words: ClaimWords, senses: frozenset[Sense], first: bool) -> ClaimToken:
+def _word(raw: _Raw, words: ClaimWords, senses: tuple[Sense, ...], first: bool) -> ClaimToken:
     folded = fold(raw.text)
     key = folded if " " in raw.text else words.key(raw.text)
     # In a Latin script "May" and "March" are months, "may" and "march" are none.
     capital = raw.text[:1].isupper() and not (first and len({one.group for one in senses}) > 1)
     month = any(one.group == "months" for one in senses)
     if month and words.known.script == "latin":
-        senses = frozenset(one for one in senses if (one.group == "months") == capital)
+        senses = tuple(one for one in senses if (one.group == "months") == capital)
         month = capital
     keys = {key, *(f"{one.group} {one.side}" for one in senses)}
     groups = {one.group for one in senses}
@@ -335,7 +335,7 @@ def _spoken(found: list[ClaimToken], place: int, words: ClaimWords) -> tuple[flo
     """Return the number that begins at a place, and the place behind it; the same for none."""
     start, total, current, least = place, 0.0, 0.0, float("inf")
     if found[place].role == NUMBER:
-        key = next(iter(found[place].keys))
+        key = min(found[place].keys)
         try:
             current = float(key.removeprefix("#"))
         except ValueError:
@@ -395,5 +395,5 @@ def _ordered_dates(found: list[ClaimToken]) -> list[ClaimToken]:
 
 
 def _is_day(one: ClaimToken) -> bool:
-    key = next(iter(one.keys))
+    key = min(one.keys)
     return one.role == NUMBER and key[1:].isdigit() and 1 <= int(key[1:]) <= 31

@@ -79,9 +79,10 @@ class ClaimWords:
         pieces = word_pieces(word, self.known.code)
         return pieces[0].term if pieces else word.casefold()
 
-    def senses(self, written: str, key: str) -> frozenset[Sense]:
+    def senses(self, written: str, key: str) -> tuple[Sense, ...]:
         """Return what a word or phrase counts as, by how it is written or else by its stem."""
-        return frozenset(self.written.get(written) or self.stemmed.get(key) or ())
+        # In one order, so that every run judges alike.
+        return tuple(sorted(self.written.get(written) or self.stemmed.get(key) or ()))
 
 
 def _entries(raw: dict[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -40,6 +40,7 @@ class Gone:
     alias: str = ""
     file_alias: str = ""
     is_open: int = 1
+    is_record: int = 0
 
     @property
     def ids(self) -> set[str]:
@@ -63,7 +64,7 @@ class Gone:
 
 
 COLUMNS = f"""d.id AS row_id, d.key, d.document_id, d.file, d.source, d.title, d.is_open,
-    coalesce({ALIAS_OF}, '') AS alias,
+    d.is_record, coalesce({ALIAS_OF}, '') AS alias,
     coalesce((SELECT k.alias FROM aliases k WHERE k.collection_id = d.collection_id
               AND k.kind = 'file' AND k.stored = d.file), '') AS file_alias,
     coalesce((SELECT f.path FROM files f WHERE f.collection_id = d.collection_id

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from core.auth import AuthContext
+from core.metadata import ROW
 from stores.erasure.documents import Gone, upload_of
 from stores.erasure.redaction import Elsewhere, Hidden, hide_names, literal_names, nowhere, redacted
 from stores.runlog.history import forget_documents
@@ -99,6 +100,8 @@ def redact_traces(
     """
     _drop_damaged(connection)
     ids = {name for one in documents for name in one.ids}
+    if any(one.is_record for one in documents):
+        ids.add(ROW)  # what was counted of its collection may count it
     names = literal_names(name for one in documents for name in one.names)
     elsewhere = phrase_occurs_elsewhere(
         connection, collection.id, auth or AuthContext(tenant=collection.tenant)

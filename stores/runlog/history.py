@@ -48,17 +48,21 @@ class Kept(NamedTuple):
 class Closed(NamedTuple):
     """Hold what a reader may not see of a run: ids of its passages, and whether of those before.
 
-    `before` says that earlier turns of its conversation rest on any, which its texts may repeat.
+    `before` says that earlier turns of its conversation rest on any, which its texts may repeat,
+    `counts` that other records than then are open to the reader now: those that were counted.
     """
 
     names: frozenset[str]
     before: bool
+    counts: bool = False
 
     def hide(self, result: dict[str, Any], trail: list[dict[str, Any]]) -> None:
         """Take it out of a run, in place."""
         items = result.get("evidence", [])
         own = {item["evidence_id"] for item in items if self.names & set(_names_of(item))}
-        rests = self.before or bool(self.names)
+        if self.counts:
+            own |= {item["evidence_id"] for item in items if item.get("kind") == ROW}
+        rests = self.before or self.counts or bool(self.names)
         withhold(result, trail, own | self.names, rests=rests)
 
     def answer(self, result: dict[str, Any]) -> str:
@@ -74,7 +78,7 @@ def kept(row: sqlite3.Row) -> Kept:
 
 def access_of(
     connection: sqlite3.Connection,
-    tenant: str,
+    reader: AuthContext,
     collection: str,
     result: dict[str, Any],
     trail: list[dict[str, Any]],
@@ -82,10 +86,13 @@ def access_of(
     """Return who can read the documents of a run's passages at this moment.
 
     `documents` are [key, principals or None for all, version], None for one that was erased; `of`
-    has the place of a passage's; `before` are those of the turns before it.
+    has the place of a passage's; `before` are those of the turns before it. `counted` tells which
+    records the reader could see where the run counted any, and a turn before it did.
     """
     access = _named_access(result, trail)
-    numbers = collection_ids(connection, tenant, collection)
+    numbers = collection_ids(connection, reader.tenant, collection)
+    if any(item.get("kind") == ROW for item in result.get("evidence", [])):
+        access["counted"] = _counted(connection, reader, numbers)
     given = {"names": _json(access["of"]), "collections": json.dumps(numbers)}
     columns = """d.key, d.is_open, d.version, (SELECT json_group_array(a.principal)
         FROM document_acl a WHERE a.document = d.id) AS principals"""
@@ -104,7 +111,42 @@ def access_of(
         for one in (*run.access["documents"], *run.access["before"]):
             if one is not None and one not in access["before"]:
                 access["before"].append(one)
+        counts = [*run.access.get("counted_before", []), run.access.get("counted")]
+        if found := [one for one in counts if one]:
+            access["counted_before"] = found
     return access
+
+
+def _counted(
+    connection: sqlite3.Connection,
+    reader: AuthContext,
+    numbers: Iterable[int],
+    last: dict[str, list[int]] | None = None,
+) -> dict[str, list[int]]:
+    """Return, by collection, what tells the records apart that a reader may see, up to `last`.
+
+    That is the last row id, how many they are, and two sums of their ids: later records change
+    nothing, one that was closed or erased since does.
+    """
+    found: dict[str, list[int]] = {}
+    for number in numbers:
+        condition, given = permission_filter(reader.rights, number)
+        row = connection.execute(
+            f"""SELECT coalesce(max(d.id), 0), count(*), coalesce(sum(d.id), 0),
+                coalesce(sum(d.id * d.id % 1000003), 0) FROM documents d
+                WHERE {condition} AND d.is_record = 1 AND (:last IS NULL OR d.id <= :last)""",
+            {**given, "last": last[str(number)][0] if last else None},
+        ).fetchone()
+        found[str(number)] = list(row)
+    return found
+
+
+def _counts_same(
+    connection: sqlite3.Connection, reader: AuthContext, then: dict[str, list[int]]
+) -> bool:
+    """Tell whether a reader may see now just the records that were counted then."""
+    now = _counted(connection, reader, [int(number) for number in then], then)
+    return all(now[number][1:] == kept[1:] for number, kept in then.items())
 
 
 def forget_documents(access: dict[str, Any], keys: Collection[str]) -> bool:
@@ -136,8 +178,12 @@ def closed_runs(
             if not (name in now if place is None else _is_open(auth, documents[place], now))
         )
         before = not all(_is_open(auth, one, now) for one in access["before"])
-        if names or before or not _covers(auth, access["asked"]):
-            found[run_id] = Closed(names, before)
+        earlier = access.get("counted_before", [])
+        before = before or not all(_counts_same(connection, auth, one) for one in earlier)
+        then = access.get("counted", {})
+        counts = not _counts_same(connection, auth, then)
+        if names or before or counts or not _covers(auth, access["asked"]):
+            found[run_id] = Closed(names, before, counts)
     return found
 
 

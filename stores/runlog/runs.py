@@ -50,7 +50,7 @@ class Runs(CataloguePart):
             )
             hidden = redacted(result, trail, gone, elsewhere, staying=staying, own=run.question)
             result["recording"] = {"erased": True} if hidden else run.recording
-            result["access"] = access_of(connection, run.tenant, run.collection, result, trail)
+            result["access"] = access_of(connection, reader, run.collection, result, trail)
             stored = [json.dumps(one, ensure_ascii=False) for one in (result, trail)]
             connection.execute(
                 "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
