@@ -136,7 +136,7 @@ def is_other_value(left: str, right: str, language: str, asked: Sequence[ClaimTo
         ours[row].role == theirs[at].role == WORD and row in rows and row not in mine
         for row, at in aligned.exchanged.items()
     ):
-        return False  # the refund service and the payout service
+        return False  # another subject
     if any(same(word, value) for word in asked for pair in pairs for value in pair):
         return False
     if all(_is_rounded(*pair) for pair in pairs) or _is_dateline(aligned, mine[-1]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import pairwise
 
 from core.language.words import MorphAnalysis, readings
 from reasoning.claims.alignment import Alignment, same
@@ -66,6 +67,7 @@ class Judge:
             self._roles,
             self._elsewhere,
             self._put_in_place,
+            self._crossed,
             self._order,
             self._subjects,
             self._added,
@@ -345,46 +347,70 @@ class Judge:
 
     def _put_in_place(self) -> str:
         """Find words from elsewhere that stand where the evidence names somebody else."""
-        if self._turned:
-            return ""
-        free = frozenset(self._free)
         for row, one in enumerate(self._claim):
-            if row not in self._moved or one.role not in (WORD, NAME):
+            if self._turned or row not in self._moved or one.role not in (WORD, NAME):
                 continue
-            for step, tokens in (
-                (1, range(row + 1, len(self._claim))),
-                (-1, range(row - 1, -1, -1)),
-            ):
-                after = next((at for at in tokens if self._claim[at].is_content), None)
-                if after not in self._matched:
+            place = self._moved[row]
+            for step in (1, -1):
+                beside = self._next(self._claim, row, step)
+                if beside not in self._matched:
                     continue
-                place = self._matched[after] - step
-                while 0 <= place < len(self._text) and not self._text[place].is_content:
-                    if place not in free or CLOSED & set(
-                        self._text[max(place, place + step)].before
-                    ):
-                        break
-                    place -= step
-                other = self._text[place] if 0 <= place < len(self._text) else None
+                there = self._next(self._text, self._matched[beside], -step)
+                if there is None or there not in self._free:
+                    continue
+                other = self._text[there]
+                crossed = (place - self._matched[beside]) * step > 0
+                # Where cases say who did what, the order alone does not.
+                cased = bool(self._words.known.dictionary) and one.word == self._text[place].word
+                apart = self._clause(place) != self._clause(there)
                 if (
-                    place in free
-                    and other is not None
-                    and other.role in (WORD, NAME)
-                    and not any(
-                        CLOSED & set(self._text[at].before)
-                        for at in range(
-                            min(place, self._matched[after]) + 1,
-                            max(place, self._matched[after]) + 1,
-                        )
-                    )
+                    other.role in (WORD, NAME)
+                    and (apart or (crossed and not cased))
                     and not any(same(other, mine) for mine in self._claim)
-                    and (
-                        self._clause(self._moved[row]) != self._clause(place)
-                        or (self._moved[row] - self._matched[after]) * step > 0
-                    )
                 ):
                     return f"{one.text} stands for {other.text} in the quote"
         return ""
+
+    def _next(self, tokens: Sequence[ClaimToken], place: int, step: int) -> int | None:
+        """Return the place of the next content word in one direction, within its clause."""
+        at = place + step
+        while 0 <= at < len(tokens) and not CLOSED & set(tokens[max(at, at - step)].before):
+            if tokens[at].is_content:
+                return at
+            at += step
+        return None
+
+    def _crossed(self) -> str:
+        """Find words of two clauses put together though the second has a subject of its own."""
+        order = [row for row in sorted(self._partner) if self._claim[row].is_content]
+        for row, beside in pairwise(order):
+            first, last = self._partner[row], self._partner[beside]
+            if last < first or self._text[first].place != self._text[last].place:
+                continue
+            if self._claim[beside].role not in (WORD, NAME):
+                continue
+            if any(CLOSED & set(one.before) for one in self._claim[row + 1 : beside + 1]):
+                continue
+            begins = [at for at in range(first + 1, last + 1) if self._begins_clause(at)]
+            for at in range(begins[-1], last) if begins else ():
+                one = self._text[at]
+                if one.word in self._words.prepositions:
+                    break
+                if at in self._free and self._may_be_subject(one):
+                    return f"{self._claim[beside].text} is said of {one.text} in the quote"
+        return ""
+
+    def _begins_clause(self, place: int) -> bool:
+        one = self._text[place]
+        return one.word in self._words.joins or bool(CLOSED & set(one.before))
+
+    def _may_be_subject(self, one: ClaimToken) -> bool:
+        if one.role not in (WORD, NAME) or one.word.endswith("ly"):
+            return False
+        if any(same(one, mine) for mine in self._claim):
+            return False
+        dictionary = self._words.known.dictionary
+        return not dictionary or "nomn" in _cases(one, dictionary)
 
     def _clause(self, place: int) -> int:
         """Return the place where the clause of a token begins."""
