@@ -56,6 +56,7 @@ class Language(BaseModel):
     past: str = "(?!)"
     gerund: str = ""
     dated: tuple[str, ...] = ()
+    orders: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     decade: str = ""
     born: tuple[str, ...] = ()
