@@ -69,6 +69,8 @@ SEEN = {
     "ranking": "the calls find the gold evidence, but not among their best results",
     "retrieval": "right calls do not find the gold evidence, which the caller may see",
 }
+# What a run may spend ended it, whatever its parts would have done.
+LIMITS = ("max_steps", "max_tool_calls", "max_tokens", "timeout", "policy")
 CAUSES = (*STAGES, *(name for name in SEEN if name not in STAGES))
 
 
@@ -93,12 +95,25 @@ def attribute(place: GoldPlace, failed: Trajectory) -> Attribution:
         except CallerError:  # the caller may see nothing of the collection
             return Attribution("policy", None, why)
         return Attribution(NAMES[0], None, why)
-    cause, why = GoldRuns(place, failed).find_cause()
+    reason = failed.result.get("stop_reason")
+    if reason in LIMITS:
+        number = len(failed.trail)
+        step = {"number": number, "node": failed.trail[-1].node}
+        return Attribution("policy", step, f"a limit ended the run: {reason}")
+    cause, why = _cause(place, failed)
     nodes = STAGES.get(cause, STAGES["retrieval"])
     steps = [(nodes.index(one.node), -number) for number, one in enumerate(failed.trail, start=1)
              if one.node in nodes]  # fmt: skip
     number = -min(steps)[1] if steps else len(failed.trail)
     return Attribution(cause, {"number": number, "node": failed.trail[number - 1].node}, why)
+
+
+def _cause(place: GoldPlace, failed: Trajectory) -> tuple[str, str]:
+    """Return the cause of a failure; where calls alone are expected, it is theirs."""
+    case = failed.case
+    if not (case.must_refuse or case.needed or case.evidence):
+        return "tool_choice", "the run made other calls than those expected"
+    return GoldRuns(place, failed).find_cause()
 
 
 class GoldRuns:

@@ -323,6 +323,13 @@ def check_place(place: GoldPlace) -> None:
                     value=call.tool,
                     hint=f"tools of '{name}': {', '.join(names)}",
                 )
+            takes = known[name][names.index(call.tool)].arguments.get("properties", {})
+            if odd := sorted(call.arguments.keys() - takes.keys()):
+                raise CallerError(
+                    f"{place.gold.place(case)}: an expected argument is one of the tool's",
+                    value=", ".join(odd),
+                    hint=f"arguments of '{call.tool}': {', '.join(takes)}",
+                )
         if case.plan:
             try:
                 gold_plan(case, place.session.settings, known[name])

@@ -90,7 +90,7 @@ def _readers(given: list[str] | None, everyone: bool) -> list[str]:
     """Return the readers that were named, each once; raises CallerError for none."""
     named = [part.strip() for one in storables(given) for part in one.split(",")]
     if bool(named) == everyone:
-        rule = "name who may read it with --acl, or give --everyone, not both"
+        rule = "give either --acl, who may read it, or --everyone"
         raise CallerError(rule, hint="such as --acl legal --acl user:ann")
     return sorted({checked_principal(one) for one in named})
 

@@ -158,7 +158,11 @@ async def set_readers(
     Stored runs and conversations obey at once.
     """
     if bool(body.acl) == body.everyone:
-        raise CallerError("name who may read it in `acl`, or give `everyone`, not both")
+        raise CallerError(
+            "a body has either `acl`, who may read it, or `everyone`: true",
+            value=body.model_dump_json(),
+            hint='such as {"acl": ["staff"]}',
+        )
     readers = sorted({checked_principal(one) for one in body.acl})
 
     def change() -> dict[str, Any]:

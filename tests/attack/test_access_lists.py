@@ -100,11 +100,11 @@ def test_what_is_wrong_is_said_and_nothing_changes(place: Path, capsys) -> None:
     for words, said in (
         (("nowhere.md", "--acl", "board"), "no document of this source: nowhere.md"),
         (("vault.md", "--acl", "board"), "in 2 collections (one, two)"),
-        (("vault.md", "-c", "one"), "name who may read it"),
+        (("vault.md", "-c", "one"), "who may read it"),
         (("vault.md", "-c", "one", "--acl", ""), "a role is 1 to 64"),
         (("vault.md", "-c", "one", "--acl", "user:"), "a user is 1 to 64"),
         (("vault.md", "-c", "one", "--acl", "a b"), "a role is 1 to 64"),
-        (("vault.md", "-c", "one", "--acl", "a", "--everyone"), "not both"),
+        (("vault.md", "-c", "one", "--acl", "a", "--everyone"), "give either"),
         (("vault.md", "-c", "three", "--acl", "a"), "the collection must exist"),
         (("vault.md", "--tenant", "zoo", "--acl", "a"), "no document of this source"),
         (("vault.md", "--tenant", "z/o", "--acl", "a"), "a tenant is"),
