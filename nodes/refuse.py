@@ -103,7 +103,9 @@ def _searched_wider(state: State, plan: Plan, context: Context) -> tuple[list[St
 
     Of what it finds nothing is kept but whether it answers: it was not asked for.
     """
-    first = next((step for step in state.get("trail") or [] if step.tool), None)
+    calls = [step for step in state.get("trail") or [] if step.tool]
+    texts = [step for step in calls if "query" in step.arguments]
+    first = next(iter(texts or calls), None)
     if first is None or not context.budget.calls_left(state["usage"]):
         return [], False
     began, deadline, parts = context.clock(), context.deadline(state["started"]), context.apart

@@ -24,7 +24,7 @@ VALUES = (NUMBER, MONTH, NAME)
 ROUNDED, YEARS = 0.02, (1000, 2100)  # chosen
 FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 LEADS = re.compile(r"\.\.|[…:|—–：]")
-WORDS = re.compile(r"[^\W_]{2,}|[\u3400-\u9fff]")
+WORDS = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]{2,}")  # Chinese by its characters
 
 
 def find_conflicts(

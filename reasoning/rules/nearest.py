@@ -14,6 +14,7 @@ from reasoning.rules.topic import content_runs, entities
 from reasoning.types import Nearest
 
 LEAST = 0.25  # share of the question's words that a sentence or its heading must say; by hand
+POSSESSIVE = re.compile(r"['’]s$")
 HALF = 0.5  # the same of a sentence whose heading may be a topic; by hand
 UPPER = "[A-ZА-ЯҐЄІЇЁ]"
 CAPITALS = re.compile(
@@ -95,7 +96,7 @@ def _better(
     for one in lacking:
         known = known.replace(one, " | ")
     topics = [*entities(known, words), *sorted(content_runs(known, words), key=len, reverse=True)]
-    topics = [one for one in topics if one in question.text]
+    topics = [POSSESSIVE.sub("", one) for one in topics if one in question.text]
     if near is not None and near.coverage >= HALF:
         topics += headings_of(near.evidence)[:1]
     for topic in list(dict.fromkeys(topics))[:TRIES]:

@@ -171,3 +171,15 @@ def test_evidence_that_does_not_answer_is_no_conflict() -> None:
     weak = NEW.model_copy(update={"grades": {"q1": 1}})
     claims = [said(OLD, START, len(OLD.text))]
     assert find_conflicts(claims, asked("How long are logs kept?"), [OLD, weak]) == ([], [])
+
+
+def test_a_sentence_of_chinese_is_compared_by_its_characters() -> None:
+    old, new = (
+        piece(name, text).model_copy(update={"language": "zh"})
+        for name, text in (("old", "松岭大桥全长410米。"), ("new", "松岭大桥全长460米。"))
+    )
+    question = SubQuestion(id="q1", text="松岭大桥全长多少米？", query="松岭大桥", language="zh")
+    claims = [said(old, 0, len(old.text))]
+    others, conflicts = find_conflicts(claims, Plan(questions=[question]), [old, new])
+    assert [one.text for one in others] == [new.text]
+    assert [one.claims for one in conflicts] == [[0, 1]]
