@@ -633,6 +633,8 @@ class Judge:
             and self._text[place].role == FUNCTION
             and (self._text[place].word not in self._words.prepositions)
         ):
+            if self._text[place].word in self._words.relatives:
+                return ""  # "of which the county paid …"
             place -= 1
         led = place >= 0 and self._text[place].place == self._text[place + 1].place
         kept = place in self._partner.values()

@@ -44,6 +44,7 @@ class ClaimWords:
         self.pronouns = frozenset(
             {*lexicon(known.code).words("reference"), *lexicon(known.code).words("pronoun")}
         )
+        self.relatives = self.pronouns | frozenset(lexicon(known.code).words("question"))
         raw = known.read("claims")
         self.numbers: dict[str, float] = self._keyed(raw.get("numbers", {}))
         self.scales: dict[str, float] = self._keyed(raw.get("scales", {}))

@@ -111,3 +111,25 @@ def test_what_is_wrong_is_said_and_nothing_changes(place: Path, capsys) -> None:
     ):
         assert said in run(capsys, "acl", "set", *words, code=2)
     assert [readers(capsys, "vault.md", name) for name in ("one", "two")] == [[], []]
+
+
+def test_what_was_counted_goes_with_its_records(place: Path, capsys) -> None:
+    (place / "goods.csv").write_text("name,price\nLamp,40\nDesk,90\n")
+    run(capsys, "ingest", str(place / "goods.csv"), "-c", "three")
+    asked = run(capsys, "ask", "What is the total price of goods?", "-c", "three", "--json")
+    name = json.loads(asked)["run_id"]
+    assert "130" in json.loads(asked)["answer"]
+
+    def read() -> str:
+        return run(capsys, "trace", name) + run(capsys, "why", name)
+
+    assert "130" in read()
+    run(capsys, "acl", "set", "goods.csv#1", "--acl", "board", "-c", "three")
+    assert "130" not in read()
+    run(capsys, "replay", name, code=2)
+    run(capsys, "acl", "set", "goods.csv#1", "--everyone", "-c", "three")
+    assert "130" in read()  # the records are those that were counted
+    run(capsys, "forget", "--source", "goods.csv", "-c", "three", "-y")
+    assert "130" not in read()
+    files = [one for one in (place.parent / "data").rglob("*") if one.is_file()]
+    assert not any(b"price: 130" in one.read_bytes() for one in files)

@@ -153,3 +153,45 @@ def test_a_sentence_of_the_evidence_is_supported(before: str, claim: str, after:
 @given(claim=st.text(max_size=200), text=st.text(max_size=400), code=st.sampled_from(list(ROWS)))
 def test_no_text_breaks_it(claim: str, text: str, code: str) -> None:
     Supporting([text], code).difference(claim)
+
+
+@pytest.mark.parametrize(
+    ("language", "evidence", "true", "false"),
+    [
+        (
+            "en",
+            "Unrest fell by 7 % in May, while wages rose by 3 %.",
+            "Unrest fell by 7 % in May.",
+            "Wages fell by 3 %.",
+        ),
+        (
+            "en",
+            "Aspirin lowers fever and caffeine raises blood pressure.",
+            "Caffeine raises blood pressure.",
+            "Aspirin raises blood pressure.",
+        ),
+        (
+            "en",
+            "Then the county paid 5 million and private donors the rest.",
+            "The county paid 5 million.",
+            "Private donors paid 5 million.",
+        ),
+        (
+            "ru",
+            "Зимой спрос упал на 7 %, а весной вырос на 3 %.",
+            "Зимой спрос упал на 7 %.",
+            "Весной спрос упал на 3 %.",
+        ),
+        ("zh", "失业率下降到5%，工资上涨了3%。", "工资上涨了3%。", "工资下降了3%。"),
+    ],
+)
+def test_what_one_clause_says_is_not_said_of_another(
+    language: str, evidence: str, true: str, false: str
+) -> None:
+    assert Supporting([evidence], language).difference(true) == ""
+    assert Supporting([evidence], language).difference(false) != ""
+
+
+def test_a_value_is_matched_beside_its_own_words() -> None:
+    evidence = "The Kestrel drone weighs 3.2 kg and flies, and the Merlin drone weighs 5.1 kg."
+    assert Supporting([evidence], "en").difference("The Kestrel drone weighs 3.2 kg.") == ""
