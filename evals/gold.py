@@ -177,7 +177,7 @@ def _read(path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise LineError(data.count(b"\n", 0, error.start) + 1, "the file is UTF-8") from None
+        raise LineError(data.count(b"\n", 0, error.start) + 1, "the file must be UTF-8") from None
 
 
 def _cases(found: Any) -> Located:  # noqa: ANN401 - whatever the file holds
