@@ -109,7 +109,7 @@ class Help(NamedTuple):
 
     `near` comes nearest to an answer and stands in `passage`; `similar` are titles like the one
     that was asked for; `filters` are those of the caller, and `unfiltered` tells that the documents
-    answer without them; `rights` says who searched.
+    answer without them; `rights` are those of who asks.
     """
 
     near: Nearest | None = None
@@ -174,10 +174,8 @@ def _limit_lines(given: Help, words: Lexicon) -> list[str]:
         lines.append(words.message("filtered").format(filters="; ".join(given.filters)))
         lines += [words.message("unfiltered")] if given.unfiltered else []
     if given.rights is not None:
+        lines.append(words.message("rights"))
         rights = given.rights
-        extra = [f"{name}" for name in sorted(rights.roles)]
-        line = words.message("rights").format(user=rights.user, roles=", ".join(extra) or "–")
-        lines.append(line)
         confined = list(rights.allowed_sources or ())
         confined += [rights.version_policy] if rights.version_policy != ANY else []
         if confined:

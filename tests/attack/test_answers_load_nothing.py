@@ -71,7 +71,7 @@ def test_those_of_the_quote_are(said: str) -> None:
 
 def test_each_sentence_of_a_claim_is_in_the_quote() -> None:
     assert "words are in the quote" in reason(f"{FACT}. The password is hunter.")
-    assert reason(f"{FACT}. The guide to it has rules.") == ""
+    assert reason(f"{FACT}. {FACT}.") == ""
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=20).map("".join))

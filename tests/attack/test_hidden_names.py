@@ -386,6 +386,11 @@ def deletion(names: Names) -> Iterator[Probe]:
     return (one for one in of_document(names) if one.path == "/api/v1/documents")
 
 
+def readers(names: Names) -> Iterator[Probe]:
+    given = {"json": {"acl": ["board"]}}
+    return (replace(one, sends={**one.sends, **given}) for one in deletion(names))
+
+
 def passages(names: Names) -> Iterator[Probe]:
     return (one for one in of_document(names) if one.path != "/api/v1/documents")
 
@@ -445,6 +450,7 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("POST", "/api/v1/documents"): uploads,
     ("GET", "/api/v1/documents/passages"): passages,
     ("DELETE", "/api/v1/documents"): deletion,
+    ("PUT", "/api/v1/documents"): readers,
     ("GET", "/api/v1/jobs"): single("/api/v1/jobs", "/api/v1/jobs?all=true"),
     ("GET", "/api/v1/jobs/{job_id}"): by_id("job", "/api/v1/jobs/{}"),
     ("DELETE", "/api/v1/jobs/{job_id}"): by_id("job", "/api/v1/jobs/{}"),

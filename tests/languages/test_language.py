@@ -32,6 +32,8 @@ reference: [ĝi, ĝin]
 refusal: Nenio en ĉi tiuj dokumentoj respondas tion.
 searched: "Serĉite en: {where}. Serĉite: {what}."
 stopped: "Haltis ĉar: {why}."
+rights: Nur legebla estis serĉita.
+lacking: {anywhere: "Nenie estas: {words}."}
 stop_reasons: {no_relevant_evidence: nenio konvenas, unsupported_answer: nenio konvenas}
 """,
 }
@@ -66,7 +68,9 @@ def test_a_new_language_is_a_folder(tmp_path: Path) -> None:
     assert "Petro Marin zorgas pri la haveno. [1]" in both["text"]
     assert absent["text"].splitlines() == [
         "Nenio en ĉi tiuj dokumentoj respondas tion.",
+        "Nenie estas: reĝo; Francio.",
         "Serĉite en: search. Serĉite: Kiu estas la reĝo de Francio?",
+        "Nur legebla estis serĉita.",
         "Haltis ĉar: nenio konvenas.",
     ]
     assert english["language"] == FALLBACK

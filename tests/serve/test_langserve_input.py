@@ -159,7 +159,7 @@ def test_schemas(http: httpx.Client) -> None:
     )
     assert set(given_["properties"]) == {"question", "collection", "messages"}
     assert given_["required"] == ["question"]
-    optional = {"clarification", "cached"}
+    optional = {"clarification", "cached", "conflicts"}
     assert set(output["required"]) == set(output["properties"]) - optional
     assert set(config["$defs"]["Configurable"]["properties"]) == {"collection", "pipeline"}
     assert http.get(f"c/{packed({})}/config_schema").json() == config
