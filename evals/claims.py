@@ -1,4 +1,4 @@
-"""How well claims are told that their evidence supports from those that it does not."""
+"""Judge labelled claims by the verifier, and count how often it is right."""
 
 from __future__ import annotations
 

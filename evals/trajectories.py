@@ -69,7 +69,7 @@ class GoldPlace:
 
     @property
     def operator(self) -> AuthContext:
-        """Return who is told of all collections of the tenant."""
+        """Return the operator, who may know the names of all collections."""
         return AuthContext(tenant=self.auth.tenant, user="evals", operator=True)
 
     @cache  # noqa: B019 - a place lives as long as its file's cases

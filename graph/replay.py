@@ -1,4 +1,4 @@
-"""Carry a stored run out again, from what was recorded or with parts asked anew, and compare."""
+"""Carry a stored run out again, from what was recorded or with parts asked again, and compare."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from graph.state import Graph, State, state_serializer
 from stores.ports import Catalogue
 
 TOOLS = frozenset({"run", "filter", "corrections", "term_weights", "calls"})
-SPECS = "specs"  # of a record they are bare: whoever plans anew needs those of now
+SPECS = "specs"  # of a record they are bare: whoever plans again needs those of now
 REMEMBERED = "the result of an earlier search"  # depends on who else has asked
 THREAD = "replay"
 
@@ -57,7 +57,7 @@ class StepDifference(NamedTuple):
 
 @dataclass(frozen=True)
 class Replayed:
-    """Hold what a replay came to; `notes` say what had to be asked anew, or has changed since."""
+    """Hold what a replay came to; `notes` say what had to be asked again, or has changed since."""
 
     steps: int
     differences: list[StepDifference]
@@ -70,7 +70,7 @@ class Replayed:
 
 
 class Player:
-    """Say again what a run read; ask anew what is `live`, or what its record does not have.
+    """Say again what a run read; ask the parts for what is `live` or not in its record.
 
     Without a live context nothing can be asked.
     """
@@ -129,7 +129,7 @@ class Player:
                 return _recall(one)
             if self._live is None:
                 raise DivergedError("the record has nothing of what is asked", value=name)
-            self.notes.append(f"{node}: {name} was asked anew, as the record has nothing for it")
+            self.notes.append(f"{node}: {name} was asked again, as the record has nothing for it")
             return make()
 
         own = intercepted(given, intercept)
@@ -160,7 +160,7 @@ def replay_run(
 ) -> Replayed:
     """Carry a run out again; raises CallerError or OperatorError where its record is not whole.
 
-    With `tools` or `model` those of the context that `live` makes are asked anew, with the rights
+    With `tools` or `model` those of the context that `live` makes are asked again, with the rights
     of its caller.
     """
     recording = decoded(run)

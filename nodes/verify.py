@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
@@ -48,14 +50,7 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     usage = context.spent(state["started"], ledger)
     update: Update = {"usage": usage, "trail": [step]}
     if not kept:
-        rejected = [c.evidence_id for claim, _ in dropped for c in claim.citations]
-        update["unsupported"] = [*(state.get("unsupported") or []), *rejected]
-        if not dropped:  # nothing answers, and another draft would say so again
-            update |= {"drafts": MAX_DRAFTS, "stop_reason": StopReason.no_relevant_evidence}
-        elif state.get("drafts", 0) >= MAX_DRAFTS or not _may_go_on(state, usage, context):
-            update |= {"drafts": MAX_DRAFTS, "stop_reason": StopReason.unsupported_answer}
-        update["draft"] = None
-        return update
+        return update | _without_answer(state, dropped, usage, context)
     asked = {claim.question_id for claim in kept}
     plan = asked_plan(state)
     lacking = [question for question in plan.questions if question.id not in asked]
@@ -78,6 +73,20 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
         warnings=warnings,
     )
     update |= {"answer": answer, "messages": [AIMessage(content=text)]}
+    return update
+
+
+def _without_answer(
+    state: State, dropped: Sequence[tuple[Claim, str]], usage: Usage, context: Context
+) -> Update:
+    """Return what is known where no claim stands; there may be another draft."""
+    rejected = [c.evidence_id for claim, _ in dropped for c in claim.citations]
+    update: Update = {"draft": None}
+    update["unsupported"] = [*(state.get("unsupported") or []), *rejected]
+    if not dropped:  # nothing answers, and another draft would say so again
+        update |= {"drafts": MAX_DRAFTS, "stop_reason": StopReason.no_relevant_evidence}
+    elif state.get("drafts", 0) >= MAX_DRAFTS or not _may_go_on(state, usage, context):
+        update |= {"drafts": MAX_DRAFTS, "stop_reason": StopReason.unsupported_answer}
     return update
 
 

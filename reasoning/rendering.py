@@ -168,7 +168,7 @@ def _nearest_lines(given: Help, words: Lexicon) -> list[str]:
 
 
 def _limit_lines(given: Help, words: Lexicon) -> list[str]:
-    """Say within which filters and rights was searched; nothing is told of what is hidden."""
+    """Say within which filters and rights was searched; nothing tells of what is hidden."""
     lines = []
     if given.filters:
         lines.append(words.message("filtered").format(filters="; ".join(given.filters)))

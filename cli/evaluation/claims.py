@@ -1,4 +1,4 @@
-"""`carrel eval claims`: how well unsupported sentences are told from supported ones."""
+"""`carrel eval claims`: how often the verifier is right about labelled claims."""
 
 from __future__ import annotations
 

@@ -31,17 +31,17 @@ def replay(
     ],
     options: CallerOptions,
     live_tools: Annotated[
-        bool, typer.Option("--live-tools", help="Call the tools anew: index and rights of now.")
+        bool, typer.Option("--live-tools", help="Call the tools again: index and rights of now.")
     ] = False,
     live_model: Annotated[
-        bool, typer.Option("--live-model", help="Ask the model anew, or the rules where none is.")
+        bool, typer.Option("--live-model", help="Ask the model again, or the rules where none is.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Carry a stored run out again from what it recorded; exit code 1 says that something differs.
 
     Nothing is asked, unless `--live-tools` or `--live-model` says so; what the record then has no
-    reply to is asked anew, and a note says so. Nothing is kept.
+    reply to is asked again, and a note says so. Nothing is kept.
     """
     auth, settings, name = options.auth, options.settings(), storable(run)
     if live_tools or live_model:

@@ -456,7 +456,7 @@ class Judge:
         return self._instrument_changed()
 
     def _instrument_changed(self) -> str:
-        """Name the doer of a passive, told by its case, that is no subject in the active."""
+        """Name the doer of a passive, known by its case, that is no subject in the active."""
         dictionary = self._words.known.dictionary
         if not dictionary:
             return ""
