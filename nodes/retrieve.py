@@ -19,7 +19,7 @@ from graph.context import Context, beside
 from graph.reading import Search, operation_of, queries_of, register
 from graph.state import State, Update
 from reasoning.planning.compiler import SEARCHES, top_k
-from reasoning.planning.slots import filled
+from reasoning.planning.slots import filled, one_line, slots_in
 from reasoning.rules.plan import calls_for, choose_tools
 from tools.types import ToolResult
 
@@ -44,6 +44,7 @@ def calls_of(
         calls = planned
     else:
         calls = calls_for(query.query, language, _tools(operation, query, language, specs))
+        calls = [*_of_record(planned, query), *calls]
     if operation.top_k == top_k(settings):
         return calls
     limited = {spec.name for spec in specs if "limit" in spec.arguments.get("properties", {})}
@@ -52,6 +53,17 @@ def calls_of(
         if call.tool in limited
         else call
         for call in calls
+    ]
+
+
+def _of_record(planned: Sequence[Call], query: FilledQuery) -> list[Call]:
+    """Return the planned calls for a record that a slot names, now that its value is known."""
+    values = {slot: one_line(value.value) for slot, value in query.values.items()}
+    asked = [(one, str(one.arguments["named"])) for one in planned if "named" in one.arguments]
+    return [
+        call.model_copy(update={"arguments": call.arguments | {"named": filled(name, values)}})
+        for call, name in asked
+        if set(slots_in(name)) & set(values)
     ]
 
 

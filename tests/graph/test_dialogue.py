@@ -32,6 +32,12 @@ AUTH = AuthContext(tenant="default")
             "settlement",
             "services.jsonl#svc-payout-api",
         ),
+        (
+            ["What is the maximum timeout of the XPay refund API?"],
+            "And of the order query API?",
+            "60 seconds",
+            "docs/orders.en.md",
+        ),
     ],
 )
 def test_a_follow_up_is_answered_about_the_earlier_topic(
@@ -64,3 +70,8 @@ def test_without_history_a_follow_up_is_a_question_of_its_own(examples: Session)
     step = run.trail[0]
     assert step.arguments["history"] == 0
     assert step.arguments["parts"] == ["And who maintains it"]
+
+
+def test_a_record_that_a_chain_finds_is_asked_for_its_field(examples: Session) -> None:
+    question = "Who is on call for the service that signs events?"
+    assert "integrations-rota" in examples.ask(question, AUTH, "xpay").result["answer"]

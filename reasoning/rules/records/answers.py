@@ -16,6 +16,7 @@ from core.types import (
     ToolSpec,
     Understanding,
 )
+from reasoning.planning.slots import filled, slots_in
 from reasoning.rules.grade import ANSWERS, OFF_TOPIC
 from reasoning.rules.records.fields import (
     RECORD_KINDS,
@@ -73,15 +74,27 @@ def _near(understanding: Understanding, tools: Sequence[ToolSpec], list_items: i
 
 
 def _of_one(question: SubQuestion, tools: Sequence[ToolSpec]) -> SubQuestion:
-    """Ask a part for the fields of the record that it names, before it is searched for."""
-    searching = [one for one in tools if one.base == RECORDS]
+    """Ask a part for the fields of the record that it names, before it is searched for.
+
+    A slot is the name of a record that an earlier part finds.
+    """
+    searching = {one.name: schema_of(one) for one in tools if one.base == RECORDS}
     # What a record is called is asked for by no one who names it.
-    labels = {stem_of(n)[0] for s in map(schema_of, searching) for n in s.fields if not s.names(n)}
-    asked = None if question.deps else asked_fields(question.text, tuple(sorted(labels)))
-    if asked is None:
+    own = {
+        tool: {stem_of(name)[0] for name in schema.fields if not schema.names(name)}
+        for tool, schema in searching.items()
+    }
+    slots = {f"“{slot}”": f"{{{slot}}}" for slot in slots_in(question.text)}
+    text = filled(question.text, {slot[1:-1]: quoted for quoted, slot in slots.items()})
+    asked = asked_fields(
+        text, tuple(sorted({label for labels in own.values() for label in labels}))
+    )
+    named = slots.get(f"“{asked.name}”", "" if slots else asked.name) if asked else ""
+    if asked is None or not named:
         return question
-    arguments = {"named": asked.name, "language": question.language, "show": [*asked.fields[:8]]}
-    calls = [Call(tool=one.name, arguments=arguments) for one in searching[:1]]
+    tool = max(own, key=lambda one: len(own[one].intersection(asked.fields)), default="")
+    arguments = {"named": named, "language": question.language, "show": [*asked.fields[:8]]}
+    calls = [Call(tool=tool, arguments=arguments)] if tool else []
     return question.model_copy(update={"calls": [*calls, *question.calls]})
 
 
@@ -94,9 +107,8 @@ def _of_records(
     """
     labels = [one.arguments["show"] for one in question.calls if "named" in one.arguments]
     filtered = not labels and any("aggregate" in one.arguments for one in question.calls)
-    asked = (
-        None if question.deps or filtered else asked_fields(question.text, *map(tuple, labels[:1]))
-    )
+    waits = question.deps and not labels  # a plan of somebody else says nothing of its fields
+    asked = None if waits or filtered else asked_fields(question.text, *map(tuple, labels[:1]))
     if asked is None:
         return None, [], []
     named = records_of(asked.name, question.text, evidence)

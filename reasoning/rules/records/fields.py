@@ -51,7 +51,8 @@ class AskedFields(NamedTuple):
 def _phrases(labels: tuple[str, ...] = ()) -> Phrases:
     """Return the phrases of every collection, and those of fields of these names."""
     if labels:
-        listed = [(text, Meaning("noun field", one)) for one in labels for text in (one, f"{one}s")]
+        spelled = {text: one for one in labels for text in (one, f"{one}s", one.replace(" ", "-"))}
+        listed = [(text, Meaning("noun field", one)) for text, one in spelled.items()]
         for one in labels:
             if one.endswith("ed by"):  # "maintained by" is asked for by "who maintains"
                 ends = (one[:-3], one[:-4], one[:-5], f"{one[:-4]}s", f"{one[:-5]}s")

@@ -1,0 +1,128 @@
+"""Complete a question that only names another thing: "And for children?", "周六呢?"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from core.language.analysis import content_terms
+from core.language.detect import detect_language
+from reasoning.rules.decomposition.phrases import is_past
+from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.topic import WORD, content_runs
+from reasoning.types import Turn
+
+MOST_TERMS = 5  # of a fragment; a longer one says all it asks. Chosen, not measured
+NAME = re.compile(r"[\"“«„][^\"”»“]+[\"”»“]|\b[A-ZА-ЯІЇЄҐ][\w'’-]*(?: [A-ZА-ЯІЇЄҐ0-9][\w'’-]*)*")
+TITLE = re.compile(r"《[^》]*》")
+ARTICLE = re.compile(r"\b(?:the|an?) ", re.IGNORECASE)
+Place = tuple[int, int]
+MARKS = "?？.。!！,，;； "
+
+
+def stand_alone(question: str, history: Sequence[Turn]) -> str:
+    """Return a question with what it takes over from the one before it, else as it is."""
+    whole = ""
+    for asked in [*(turn.question for turn in history), question]:
+        whole = _continued(asked, whole) or asked
+    return whole
+
+
+def _continued(question: str, earlier: str) -> str:
+    """Return the earlier question about what a fragment names, "" where it is no fragment."""
+    words = lexicon(detect_language(question if question.strip(MARKS) else earlier))
+    fragment = _fragment(question, words)
+    if not fragment or not earlier.strip(MARKS):
+        return ""
+    mark = words.known.question_mark
+    whole = " ".join(earlier.split()).rstrip(MARKS)
+    place = _same_preposition(fragment, whole, words) or _same_kind(fragment, whole, words)
+    if place is not None:
+        return f"{whole[: place[0]]}{fragment}{whole[place[1] :]}{mark}"
+    return f"{whole} {fragment}{mark}" if words.known.spaced else f"{fragment}{whole}{mark}"
+
+
+def _fragment(question: str, words: Lexicon) -> str:
+    """Return what a question that continues another one names, "" where it asks by itself."""
+    bare = question.strip(MARKS)
+    lead = words.search("continuing", bare)
+    opened = words.starts("opener", bare) or (lead is not None and lead.start() == 0)
+    tail = not words.known.spaced and lead is not None and lead.end() == len(bare)
+    if not (opened or tail):
+        return ""
+    while match := words.search("continuing", bare) or words.search("opener", bare):
+        if match.start() and match.end() < len(bare):
+            break
+        bare = f"{bare[: match.start()]}{bare[match.end() :]}".strip(MARKS)
+    asks = words.is_question(bare) or words.found("pronoun", bare) or words.found("base_verb", bare)
+    return "" if asks or not 0 < len(content_terms(bare, words.language)) <= MOST_TERMS else bare
+
+
+def _same_preposition(fragment: str, whole: str, words: Lexicon) -> Place | None:
+    """Return the last phrase behind the preposition with which a fragment begins."""
+    forms = words.table("preposition_form")
+
+    def plain(preposition: str) -> str:
+        return forms.get(preposition.casefold(), preposition.casefold())
+
+    own = plain(fragment.split()[0])
+    found = words.all_of("preposition", whole)
+    starts = [one for one in found if plain(one.group()) == own]
+    if not starts or not words.starts("preposition", fragment):
+        return None
+    return starts[-1].start(), _phrase_end(whole, starts[-1].end(), words)
+
+
+def _phrase_end(text: str, start: int, words: Lexicon) -> int:
+    """Return where a phrase ends: before a preposition, a mark or a verb."""
+    place = start
+    for word in WORD.finditer(text, start):
+        ends = words.starts("preposition", word.group()) or any(
+            m in text[place : word.start()] for m in MARKS[:-1]
+        )
+        verb = words.starts("base_verb", word.group()) and words.found("inverting", text[:start])
+        verb = verb or words.starts("auxiliary", word.group())
+        if place > start and (ends or verb or is_past(word.group().casefold(), words)):
+            break
+        place = word.end()
+    return place + (text[place : place + 1] in tuple("»”\"'"))
+
+
+def _same_kind(fragment: str, whole: str, words: Lexicon) -> Place | None:
+    """Return the phrase that is likest a fragment: it shares a word, or both are names."""
+    if words.starts("preposition", fragment):
+        return None
+    if not words.known.spaced:
+        return _same_signs(fragment, whole)
+    own = set(content_terms(fragment, words.language))
+    for run in content_runs(whole, words)[::-1]:
+        if own & set(content_terms(run, words.language)):
+            start = whole.rfind(run)
+            return _with_article(whole, start, start + len(run), fragment) if start >= 0 else None
+    if not fragment[0].islower() or fragment.split()[-1][:1].isupper():
+        found = [*NAME.finditer(whole, 1)]
+        return _with_article(whole, *found[-1].span(), fragment) if found else None
+    article = ARTICLE.search(whole)
+    if article is None or not ARTICLE.match(fragment):
+        return None
+    return article.start(), _phrase_end(whole, article.end(), words)
+
+
+def _same_signs(fragment: str, whole: str) -> Place | None:
+    """Return the last text as long that begins or ends as a fragment without spaces does."""
+    if TITLE.fullmatch(fragment) and (titles := [*TITLE.finditer(whole)]):
+        return titles[-1].span()
+    size = len(fragment)
+    places = range(len(whole) - size, -1, -1)
+    for side in (-1, 0):
+        for at in places:
+            text = whole[at : at + size]
+            if size > 1 and text[side] == fragment[side]:
+                return at, at + size
+    return None
+
+
+def _with_article(whole: str, start: int, end: int, fragment: str) -> Place:
+    """Return the place of a phrase, with its article where the fragment has one."""
+    led = [one.start() for one in ARTICLE.finditer(whole) if one.end() == start]
+    return (led[-1] if led and ARTICLE.match(fragment) else start), end
