@@ -165,8 +165,8 @@ def rewrite(
 ) -> Rewrite | None:
     """Return a search for the content words with their synonyms, or None when it drifts.
 
-    It goes to the same tools with wider pools, or to those without a scope where the same ones
-    `found` nothing at all.
+    It goes to the same tools with wider pools and, where those are of one source each, to the
+    search without a scope; to those without a scope alone where the same ones `found` nothing.
     """
     core = _core(question)
     query = " ".join([core, *_synonyms(core, question.language)]).strip()
@@ -178,9 +178,13 @@ def rewrite(
         if kept < settings.answering.drift_similarity:
             return None
     names = {call.tool for call in question.calls} - {SUMMARISE}
-    chosen = [spec for spec in tools if spec.name in names and found] or general_tools(tools)
+    chosen = [spec for spec in tools if spec.name in names and found]
+    general = general_tools(tools)
+    if chosen and all(spec.scoped for spec in chosen):
+        chosen += [spec for spec in general if spec.base != RECORDS and spec not in chosen]
     calls = [
-        extended(call) for call in calls_for(query, lexicon(question.language).language, chosen)
+        extended(call)
+        for call in calls_for(query, lexicon(question.language).language, chosen or general)
     ]
     return Rewrite(query=query, calls=calls, similarity=round(kept, 3), reason=how)
 

@@ -54,7 +54,8 @@ def test_a_rewrite_keeps_the_names_and_adds_synonyms(
     assert made is not None
     assert kept in made.query
     assert added in made.query
-    assert [call.tool for call in made.calls] == ["search_guidelines"]
+    # Another source may say what the one that was chosen does not.
+    assert [call.tool for call in made.calls] == ["search_guidelines", "search"]
     assert all(call.arguments["extended"] for call in made.calls)
     assert all(call.arguments["query"] == made.query for call in made.calls)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import exp
 from typing import Literal
 
+from core.language.detect import UNDETERMINED
 from core.settings import Settings
 from core.types import Claim, Draft, Evidence, Plan, SubQuestion
 from reasoning.rules.answering.blocks import (
@@ -27,6 +28,7 @@ from reasoning.rules.answering.relevance import (
     Sentence,
 )
 from reasoning.rules.answering.wanted import QueryTerms
+from reasoning.rules.grade import ANSWERS, PARTLY
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.forms import NUMBER
 from reasoning.rules.values.value_spans import has_date, plain_title
@@ -100,7 +102,7 @@ def answer(
     missing: list[str] = []
     cited: set[tuple[str, int]] = set()
     for question in plan.questions:
-        usable = [item for item in evidence if item.grades.get(question.id, 0) >= 2]
+        usable = _readable(question, evidence)
         if question.wants == "list":
             best = relevance.ranked(question, usable)
             found = _items(best, usable)[: settings.answering.list_items]
@@ -112,6 +114,14 @@ def answer(
         else:
             missing.append(question.text)
     return Draft(claims=claims, missing=missing)
+
+
+def _readable(question: SubQuestion, evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Return the evidence that answers; not what is foreign where the asker's language does."""
+    usable = [item for item in evidence if item.grades.get(question.id, 0) >= PARTLY]
+    own = [item for item in usable if item.language in (question.language, UNDETERMINED)]
+    answers = any(item.grades[question.id] >= ANSWERS for item in own)
+    return own if answers else usable
 
 
 def _sentences(

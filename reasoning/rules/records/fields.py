@@ -33,6 +33,7 @@ _IDLE = (
     "noun field", "by field", "when field", "where field", "who", "when", "where", "list", "filler",
     "work", "part",
 )  # fmt: skip
+_ASKING = ("list", "who", "how", "count", "when", "where")
 _WISHES = ("who", "list", "filler", "how", "about", "count", "not")
 
 
@@ -92,6 +93,11 @@ def asked_fields(question: str, labels: tuple[str, ...] = ()) -> AskedFields | N
     names = names[next(capital, 0) :]
     around = [*phrases[: names[0]], *phrases[names[-1] + 1 :]]
     nouns = [m.name for one in around for m in one.of("noun field") if not one.is_a("by field")]
+    asking = [one for one in phrases if one.is_a(*_ASKING)]
+    if asking and asking[0].is_a("list", "who", "how", "count"):
+        joint = next((one.start for one in asking if one.is_a("when", "where")), len(question))
+        # "Which village did he see when he wrote it": that clause asks nothing.
+        around = [one for one in around if one.start < joint]
     kinds = {meaning.kind for one in around for meaning in one.meanings}
     known = (one for one in known_languages().values() if one.spaced or HAN.search(question))
     yes_or_no = "yesno" in {lexicon(one.code).answer_kind(question) for one in known}
