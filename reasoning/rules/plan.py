@@ -180,7 +180,7 @@ def rewrite(
     names = {call.tool for call in question.calls} - {SUMMARISE}
     chosen = [spec for spec in tools if spec.name in names and found]
     general = general_tools(tools)
-    if chosen and all(spec.scoped for spec in chosen):
+    if any(spec.scoped for spec in chosen):
         chosen += [spec for spec in general if spec.base != RECORDS and spec not in chosen]
     calls = [
         extended(call)

@@ -223,7 +223,7 @@ def _orders() -> re.Pattern[str]:
 def _is_answer(one: Candidate) -> bool:
     """Tell whether a sentence is more than a heading, code, a drawing or an order."""
     if one.evidence.kind == "record":
-        return True
+        return one.evidence.ordinal == 0  # not what a document says at its head about itself
     text = one.evidence.text[one.start : one.end]
     if _orders().search(text):
         return False
