@@ -12,7 +12,8 @@ from typing import NamedTuple
 from core.language.sentences import sentence_spans
 from models.embeddings import Embedder
 from reasoning.claims.alignment import align, same
-from reasoning.claims.judging import Judge, Similar
+from reasoning.claims.edits import Similar
+from reasoning.claims.judging import Judge
 from reasoning.claims.tokens import ClaimToken, claim_tokens
 from reasoning.claims.words import claim_words
 

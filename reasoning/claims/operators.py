@@ -1,0 +1,131 @@
+"""Find what a claim adds or leaves out that changes what is said: denials, conditions, sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reasoning.claims.alignment import same
+from reasoning.claims.edits import (
+    Edits,
+)
+from reasoning.claims.tokens import (
+    CLOSED,
+    ClaimToken,
+)
+from reasoning.claims.words import WIDE, Sense
+
+REACH = 3  # content words behind an operator that it may be about; chosen, not measured
+
+
+class OperatorEdits(Edits):
+    """Judge the operators of an alignment."""
+
+    def _operators(self) -> str:
+        for row, one in enumerate(self._claim):
+            sense = self._operator(self._claim, row)
+            if sense is None or row in self._matched:
+                continue
+            place = self._moved.get(row)
+            if place is not None and self._same_scope(row, place, sense):
+                continue
+            if sense.group == "negation" and self._by_prefix(self._claim, row, self._text):
+                continue
+            return self._differs(sense, one.text)
+        return ""
+
+    def _same_scope(self, row: int, place: int, sense: Sense) -> bool:
+        """Tell whether an operator that stands elsewhere is about the same there."""
+        ours, theirs = self._after(self._claim, row), self._after(self._text, place)
+        if sense.group in WIDE or ours is None or theirs is None:
+            return True
+        if self._partner.get(ours) == theirs or sense.group == "negation":
+            return self._partner.get(ours) == theirs
+        beside = list(self._near(self._text, place))
+        return any(same(one, other) for one in self._near(self._claim, row) for other in beside)
+
+    def _by_prefix(
+        self, tokens: Sequence[ClaimToken], place: int, others: Sequence[ClaimToken]
+    ) -> bool:
+        """Tell whether "not safe" stands for "unsafe"."""
+        after = self._after(tokens, place)
+        if after is None:
+            return False
+        denied = {prefix + tokens[after].word for prefix in self._words.prefixes}
+        found = [at for at, other in enumerate(others) if other.word in denied]
+        if found and tokens is self._claim:
+            self._partner.setdefault(after, found[0])
+        return bool(found)
+
+    def _left_out(self) -> str:
+        for place in self._free:
+            sense = self._operator(self._text, place)
+            if sense is None or sense.group == "universal":
+                continue
+            if sense.group == "occasion" and not self._rules(place):
+                continue
+            if sense.group == "negation" and self._by_prefix(self._text, place, self._claim):
+                continue
+            holds = self._holds_for_all if sense.group in WIDE else self._holds_for_kept
+            if holds(place):
+                return self._differs(sense, self._text[place].text)
+        return ""
+
+    def _rules(self, place: int) -> bool:
+        """Tell whether a sentence of the evidence says what may or must be, not what was."""
+        return any(
+            one.place == self._text[place].place and one.has(frozenset({"modality"}))
+            for one in self._text
+        )
+
+    def _differs(self, sense: Sense, text: str) -> str:
+        return f"the claim and the quote differ in {sense.group} ({text})"
+
+    def _holds_for_kept(self, place: int) -> bool:
+        """Tell whether what an operator of the evidence is about is kept in the claim."""
+        found = 0
+        for at in range(place + 1, len(self._text)):
+            one = self._text[at]
+            if CLOSED & set(one.before) or one.place != self._text[place].place:
+                break
+            folded = one.word
+            if found and folded in (self._words.prepositions | self._words.joins):
+                return False
+            if one.is_content:
+                found += 1
+                if at in self._covered:
+                    return True
+                if found == REACH:
+                    return False
+        # The last word of its clause is about what stands before it.
+        if found or not place or CLOSED & set(self._text[place].before):
+            return False
+        return place - 1 in self._covered
+
+    def _holds_for_all(self, place: int) -> bool:
+        """Tell whether a condition or a source of the evidence is one of what the claim keeps."""
+        kept = [at for at in self._covered if self._text[at].place == self._text[place].place
+                and self._text[at].is_content]  # fmt: skip
+        before, after = [at for at in kept if at < place], [at for at in kept if at > place]
+        if before and after and self._is_aside(place, min(after)):
+            return False
+        for at in (max(before, default=None), min(after, default=None)):
+            if at is None:
+                continue
+            first, last = sorted((at, place))
+            between = self._text[first + 1 : last + 1]
+            if not any(
+                ";" in one.before or "；" in one.before or one.word in self._words.breaks
+                for one in between
+            ):
+                return True
+        return False
+
+    def _is_aside(self, place: int, following: int) -> bool:
+        """Tell whether a source stands in a part that commas take out of the sentence."""
+        sense = self._operator(self._text, place)
+        start = place
+        while start and start - 1 not in self._covered:
+            start -= 1
+        opened = set("".join(self._text[at].before for at in range(start, place + 1)))
+        aside = bool(CLOSED & opened) and bool(CLOSED & set(self._text[following].before))
+        return aside and sense is not None and sense.group != "condition"

@@ -1,0 +1,154 @@
+"""Find words that the evidence joins with others than the claim does."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from reasoning.claims.alignment import same
+from reasoning.claims.edits import (
+    CONTENT,
+    NEIGHBOURS,
+    Edits,
+    cases_of,
+    contradict,
+)
+from reasoning.claims.tokens import (
+    CLOSED,
+    FUNCTION,
+    NAME,
+    NUMBER,
+    WORD,
+    ClaimToken,
+)
+from reasoning.claims.words import OPPOSITES, RELATIONS
+
+
+class OrderEdits(Edits):
+    """Judge the order of an alignment."""
+
+    def _elsewhere(self) -> str:
+        """Find a word that the evidence says of something else, where it says the opposite here."""
+        for row, place in self._partner.items():
+            one = self._claim[row]
+            if not any(sense.group.startswith((OPPOSITES, RELATIONS)) for sense in one.senses):
+                continue
+            beside = [
+                self._partner[at]
+                for at in (row - 2, row - 1, row + 1, row + 2)
+                if at in self._partner and self._claim[at].is_content
+            ]
+            if not beside or any(self._clause(at) == self._clause(place) for at in beside):
+                continue
+            for at in self._free:
+                if any(self._clause(at) == self._clause(near) for near in beside) and contradict(
+                    one, self._text[at], self._words
+                ):
+                    return f"{one.text} is the opposite of {self._text[at].text}"
+        return ""
+
+    def _put_in_place(self) -> str:
+        """Find words from elsewhere that stand where the evidence names somebody else."""
+        for row, one in enumerate(self._claim):
+            if self._turned or row not in self._moved or one.role not in (WORD, NAME):
+                continue
+            place = self._moved[row]
+            for step in (1, -1):
+                beside = self._next(self._claim, row, step)
+                if beside not in self._matched:
+                    continue
+                there = self._next(self._text, self._matched[beside], -step)
+                if there is None or there not in self._free:
+                    continue
+                other = self._text[there]
+                crossed = (place - self._matched[beside]) * step > 0
+                # Where cases say who did what, the order alone does not.
+                cased = bool(self._words.known.dictionary) and one.word == self._text[place].word
+                apart = self._clause(place) != self._clause(there)
+                if (
+                    other.role in (WORD, NAME)
+                    and (apart or (crossed and not cased))
+                    and not any(same(other, mine) for mine in self._claim)
+                ):
+                    return f"{one.text} stands for {other.text} in the quote"
+        return ""
+
+    def _crossed(self) -> str:
+        """Find words of two clauses put together though the second has a subject of its own."""
+        order = [row for row in sorted(self._partner) if self._claim[row].is_content]
+        for row, beside in pairwise(order):
+            first, last = self._partner[row], self._partner[beside]
+            if last < first or self._text[first].place != self._text[last].place:
+                continue
+            if self._claim[beside].role not in (WORD, NAME):
+                continue
+            if any(CLOSED & set(one.before) for one in self._claim[row + 1 : beside + 1]):
+                continue
+            begins = [at for at in range(first + 1, last + 1) if self._begins_clause(at)]
+            for at in range(begins[-1], last) if begins else ():
+                one = self._text[at]
+                if one.word in self._words.prepositions:
+                    break
+                if at in self._free and self._may_be_subject(one):
+                    return f"{self._claim[beside].text} is said of {one.text} in the quote"
+        return ""
+
+    def _may_be_subject(self, one: ClaimToken) -> bool:
+        if one.role not in (WORD, NAME) or one.word.endswith("ly"):
+            return False
+        if any(same(one, mine) for mine in self._claim):
+            return False
+        dictionary = self._words.known.dictionary
+        return not dictionary or "nomn" in cases_of(one, dictionary)
+
+    def _order(self) -> str:
+        dictionary = self._words.known.dictionary
+        for row, one in enumerate(self._claim):
+            place = self._partner.get(row)
+            after = self._after(self._claim, row)
+            if place is None or after is None or after not in self._partner:
+                continue
+            then = self._partner[after]
+            if self._text[then].place != self._text[place].place:
+                continue
+            turned = (self._turned and one.word in self._words.comparators) or any(
+                sense.group.startswith(RELATIONS)
+                and contradict(one, self._text[place], self._words)
+                for sense in one.senses
+            )
+            related = any(sense.group.startswith(RELATIONS) for sense in one.senses)
+            joining = one.role == FUNCTION or " " in one.text
+            directed = (related and joining) or one.word in self._words.agents
+            apart = place < then and any(
+                CLOSED & set(each.before) for each in self._text[place + 1 : then + 1]
+            )
+            if directed and one.role != NUMBER and (apart or (then < place) != turned):
+                return f"{one.text} joins other things in the quote"
+            reversed_ = row in self._moved or after in self._moved
+            if (
+                dictionary
+                or not reversed_
+                or not {one.role, self._claim[after].role} <= set(CONTENT)
+            ):
+                continue
+            if then < place and self._adjoin(then, place) and self._unlinked(row, after):
+                if not self._turned and not self._helped(row, after):
+                    return f"{one.text} has another role in the quote"
+        return ""
+
+    def _adjoin(self, first: int, last: int) -> bool:
+        """Tell whether two words of the evidence stand side by side, but for articles."""
+        between = self._text[first + 1 : last + 1]
+        links = self._words.prepositions | self._words.joins | {"of", "的", "之"}
+        return sum(one.is_content for one in between) <= NEIGHBOURS and not any(
+            CLOSED & set(one.before) or one.word in links for one in between
+        )
+
+    def _unlinked(self, row: int, after: int) -> bool:
+        links = (
+            self._words.prepositions | self._words.joins | self._words.agents | {"of", "的", "之"}
+        )
+        return not any(one.word in links for one in self._claim[row + 1 : after])
+
+    def _helped(self, row: int, after: int) -> bool:
+        """Tell whether a passive of the claim needs no doer, or an adverb goes where it will."""
+        return any(self._claim[at].word.endswith("ly") for at in (row, after))
