@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from os.path import commonprefix
 
 from core.language.words import MorphAnalysis, readings
 from reasoning.claims.alignment import Alignment
@@ -81,6 +82,14 @@ class Edits:
             at += step
         return None
 
+    def _start(self, place: int) -> int:
+        """Return where the clause of a token begins, of its own sentence."""
+        while place > 0 and not CLOSED & set(self._text[place].before):
+            if self._text[place - 1].place != self._text[place].place:
+                break
+            place -= 1
+        return max(place, 0)
+
     def _clause(self, place: int) -> int:
         """Return the place where the clause of a token begins."""
         while place and not CLOSED & set(self._text[place].before):
@@ -156,6 +165,19 @@ def contradict(one: ClaimToken, other: ClaimToken, words: ClaimWords) -> bool:
     short, long = sorted((one.word, other.word), key=len)
     plain = (one.is_content or other.is_content) and len(short) > MINIMAL
     return plain and long in {prefix + short for prefix in words.prefixes}
+
+
+def differ_in_part(one: str, other: str) -> bool:
+    """Tell whether two words share one part and differ in the other: "east side", "west side".
+
+    An embedder finds them alike, and what they differ in is what is said.
+    """
+    if one.isascii() or not (one and other):
+        return False
+    if "\u3400" <= one[0] <= "\u9fff":
+        return not set(one).isdisjoint(other)
+    ending = len(commonprefix([one[::-1], other[::-1]]))
+    return one[:2] != other[:2] and ending * 2 >= max(len(one), len(other))
 
 
 def is_passive(one: ClaimToken, words: ClaimWords) -> bool:

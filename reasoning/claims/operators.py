@@ -12,7 +12,7 @@ from reasoning.claims.tokens import (
     CLOSED,
     ClaimToken,
 )
-from reasoning.claims.words import WIDE, Sense
+from reasoning.claims.words import RELATIONS, WIDE, Sense
 
 REACH = 3  # content words behind an operator that it may be about; chosen, not measured
 
@@ -68,6 +68,40 @@ class OperatorEdits(Edits):
             holds = self._holds_for_all if sense.group in WIDE else self._holds_for_kept
             if holds(place):
                 return self._differs(sense, self._text[place].text)
+        return ""
+
+    def _matrix_left_out(self) -> str:
+        """Find a clause left out on which what is claimed hangs: "they feared that …"."""
+        for place in self._free:
+            if self._text[place].word not in self._words.complementizers:
+                continue
+            main = [at for at in range(self._start(place - 1), place) if self._text[at].is_content]
+            following = self._after(self._text, place)
+            if main and self._covered.isdisjoint(main) and following in self._covered:
+                return f"it hangs on {self._text[main[-1]].text} in the quote"
+        return ""
+
+    def _prepositions(self) -> str:
+        """Find a word led by another preposition than in the evidence: "from" for "until"."""
+        known = self._words.prepositions
+        for row, one in enumerate(self._claim[:-1]):
+            after = self._after(self._claim, row)
+            if one.word not in known or row in self._partner or after not in self._partner:
+                continue
+            place = self._partner[after]
+            lead = next((at for at in range(place - 1, -1, -1) if self._text[at].is_content), -1)
+            leads = [self._text[at] for at in range(lead + 1, place)]
+            led = [each for each in leads if each.word in known]
+            if led and not any(same(one, each) for each in led):
+                return f"{self._claim[after].text} is led by {led[-1].text} in the quote"
+        return ""
+
+    def _relations(self) -> str:
+        """Find a word that relates two things, as "before" does, of which the evidence has none."""
+        for row, one in enumerate(self._claim):
+            related = any(sense.group.startswith(RELATIONS) for sense in one.senses)
+            if related and not one.is_content and row not in self._partner:
+                return f"the quote does not say {one.text}"
         return ""
 
     def _rules(self, place: int) -> bool:

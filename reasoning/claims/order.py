@@ -79,17 +79,27 @@ class OrderEdits(Edits):
             first, last = self._partner[row], self._partner[beside]
             if last < first or self._text[first].place != self._text[last].place:
                 continue
-            if self._claim[beside].role not in (WORD, NAME):
-                continue
-            if any(CLOSED & set(one.before) for one in self._claim[row + 1 : beside + 1]):
-                continue
             begins = [at for at in range(first + 1, last + 1) if self._begins_clause(at)]
-            for at in range(begins[-1], last) if begins else ():
-                one = self._text[at]
-                if one.word in self._words.prepositions:
+            for start, end in reversed(list(zip(begins, [*begins[1:], last], strict=False))):
+                one = self._text[start]
+                found = self._subject_of_its_own(start, end)
+                if found and (
+                    start == begins[-1] or one.word in self._words.joins | self._words.breaks
+                ):
+                    return f"{self._claim[beside].text} is said of {found} in the quote"
+                # What "and" adds, or a comma of Chinese, is still said of the subject before.
+                goes_on = not self._words.known.spaced and one.before.strip() in (",", "，")
+                if CLOSED & set(one.before) and not goes_on:
                     break
-                if at in self._free and self._may_be_subject(one):
-                    return f"{self._claim[beside].text} is said of {one.text} in the quote"
+        return ""
+
+    def _subject_of_its_own(self, start: int, end: int) -> str:
+        for at in range(start, end):
+            one = self._text[at]
+            if one.word in self._words.prepositions:
+                break
+            if at in self._free and self._may_be_subject(one):
+                return one.text
         return ""
 
     def _may_be_subject(self, one: ClaimToken) -> bool:
@@ -98,7 +108,8 @@ class OrderEdits(Edits):
         if any(same(one, mine) for mine in self._claim):
             return False
         dictionary = self._words.known.dictionary
-        return not dictionary or "nomn" in cases_of(one, dictionary)
+        cases = cases_of(one, dictionary) if dictionary else set()
+        return "nomn" in cases or (not cases and (not dictionary or one.role == NAME))
 
     def _order(self) -> str:
         dictionary = self._words.known.dictionary

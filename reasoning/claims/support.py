@@ -192,7 +192,11 @@ class Supporting:
 def entails(
     claim: str, quotes: Sequence[str], language: str, embedder: Embedder, least: float
 ) -> bool:
-    """Tell whether quotes support a claim; words whose cosine is at least `least` are the same."""
+    """Tell whether quotes support a claim; words whose cosine is at least `least` are the same.
+
+    A language whose opposites are nearer to each other asks for more.
+    """
+    least = max(least, claim_words(language).least_cosine)
 
     def similar(one: str, other: str) -> bool:
         first, second = embedder.embed_documents([one.casefold(), other.casefold()])

@@ -46,7 +46,7 @@ MONEY = frozenset("$€£¥₽₴")
 _NOT_A_NUMBER = frozenset({"万一", "千万", "一一", "十分", "百万一"})
 _DIGITS = {mark: place for place, mark in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _PLACES = {"十": 10, "百": 100, "千": 1000}
-CLOSED = frozenset(",;:()[]—–«»，；：（）、\n")
+CLOSED = frozenset(",;:()[]—–，；：（）、\n")
 
 
 class ClaimToken(NamedTuple):
@@ -220,6 +220,8 @@ def _word(raw: _Raw, words: ClaimWords, senses: tuple[Sense, ...], first: bool) 
     if month and words.known.script == "latin":
         senses = tuple(one for one in senses if (one.group == "months") == capital)
         month = capital
+    elif month and raw.text[:1].isupper() and not (first and folded == key):
+        senses, month = (), False  # "Марта" is a name, "марта" a month
     keys = {key, *(f"{one.group} {one.side}" for one in senses)}
     groups = {one.group for one in senses}
     role = WORD

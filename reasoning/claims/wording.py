@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from reasoning.claims.alignment import same
-from reasoning.claims.edits import (
-    Edits,
-    contradict,
-)
+from reasoning.claims.edits import Edits, contradict, differ_in_part
 from reasoning.claims.tokens import (
     NAME,
     UNIT,
@@ -54,7 +51,9 @@ class WordEdits(Edits):
         beside = [self._text[at] for at in self._free if self._text[at].role == WORD]
         near = [other] if other is not None and other.role == WORD else beside[:8]
         return any(
-            not contradict(one, each, self._words) and self._similar(one.text, each.text)
+            not contradict(one, each, self._words)
+            and not differ_in_part(one.word, each.word)
+            and self._similar(one.text, each.text)
             for each in near
         )
 

@@ -54,7 +54,9 @@ class ClaimWords:
         self.definite = frozenset(raw.get("definite", ()))
         self.breaks = frozenset(raw.get("breaks", ()))
         self.joins = frozenset(raw.get("joins", ()))
+        self.complementizers = frozenset(raw.get("complementizers", ()))
         self.prepositions = frozenset(raw.get("prepositions", ()))
+        self.least_cosine = float(raw.get("least_cosine", 0))
         self.prefixes = tuple(raw.get("negating_prefixes", ()))
         self.light = frozenset(
             key for word in raw.get("light", ()) for key in (word, self.key(word))
