@@ -7,16 +7,7 @@ from os.path import commonprefix
 
 from core.language.words import MorphAnalysis, readings
 from reasoning.claims.alignment import Alignment
-from reasoning.claims.tokens import (
-    CLOSED,
-    MONTH,
-    NAME,
-    NUMBER,
-    OPERATOR,
-    UNIT,
-    WORD,
-    ClaimToken,
-)
+from reasoning.claims.tokens import CLOSED, MONTH, NAME, NUMBER, OPERATOR, UNIT, WORD, ClaimToken
 from reasoning.claims.words import OPPOSITES, RELATIONS, SETTLED, ClaimWords, Sense
 
 # Says whether two words mean the same.
@@ -82,19 +73,20 @@ class Edits:
             at += step
         return None
 
-    def _start(self, place: int) -> int:
-        """Return where the clause of a token begins, of its own sentence."""
+    def _clause(self, place: int) -> int:
+        """Return the place where the clause of a token of the evidence begins."""
         while place > 0 and not CLOSED & set(self._text[place].before):
             if self._text[place - 1].place != self._text[place].place:
                 break
             place -= 1
         return max(place, 0)
 
-    def _clause(self, place: int) -> int:
-        """Return the place where the clause of a token begins."""
-        while place and not CLOSED & set(self._text[place].before):
-            place -= 1
-        return place
+    def _is_divided(self, row: int, beside: int) -> bool:
+        """Tell whether a mark or a joining word stands between two words of the claim."""
+        return any(
+            CLOSED & set(one.before) or one.word in self._words.joins | self._words.breaks
+            for one in self._claim[row + 1 : beside + 1]
+        )
 
     def _operator(self, tokens: Sequence[ClaimToken], place: int) -> Sense | None:
         """Return what an operator means; one that bounds numbers needs one beside it."""
@@ -193,7 +185,7 @@ def is_passive(one: ClaimToken, words: ClaimWords) -> bool:
 
 
 def _nouns(one: ClaimToken, dictionary: str) -> list[MorphAnalysis]:
-    found = readings(one.word, dictionary)[:4]
+    found = readings(one.word, dictionary)[: 9 if one.role == NAME else 4]
     kinds = ("NOUN", "NPRO", "ADJF") if one.role == NAME else ("NOUN", "NPRO")
     return [reading for reading in found if reading.pos in kinds and reading.case]
 

@@ -21,6 +21,7 @@ class Judge(NumberEdits, OperatorEdits, RoleEdits, OrderEdits, SubjectEdits, Wor
             self._left_out,
             self._matrix_left_out,
             self._prepositions,
+            self._extremes,
             self._roles,
             self._elsewhere,
             self._put_in_place,

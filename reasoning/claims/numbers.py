@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reasoning.claims.alignment import same
-from reasoning.claims.edits import (
-    CONTENT,
-    DATED,
-    Edits,
-)
-from reasoning.claims.tokens import (
-    CLOSED,
-    NUMBER,
-    UNIT,
-    ClaimToken,
-)
+from reasoning.claims.edits import CONTENT, DATED, Edits
+from reasoning.claims.tokens import CLOSED, NUMBER, UNIT, ClaimToken
 
 
 class NumberEdits(Edits):
@@ -29,7 +20,9 @@ class NumberEdits(Edits):
             if place is None:
                 kind = "number" if one.role == NUMBER else "month"
                 return f"the {kind} {one.text} is not in the quote"
-            if row in self._moved and not self._counts_same(row, place):
+            if row in self._moved and (
+                not self._counts_same(row, place) or self._is_of_another_clause(row, place)
+            ):
                 return f"the number {one.text} stands for something else in the quote"
             led = {one.word for one in self._claim[max(0, row - 1) : row]}
             there = {one.word for one in self._text[max(0, place - 1) : place]}
@@ -38,6 +31,8 @@ class NumberEdits(Edits):
             ours, theirs = self._unit(self._claim, row), self._unit(self._text, place)
             if theirs and ours and not same(ours, theirs):
                 return f"the unit {ours.text} is not that of the quote"
+            if one.role == NUMBER and self._is_counted_otherwise(row, place):
+                return f"what {one.text} counts is not what it counts in the quote"
             if theirs and not ours and theirs.text[:1] in "%$€£¥₽₴‰":
                 return f"the unit {theirs.text} of {one.text} is left out"
         return ""
@@ -49,6 +44,33 @@ class NumberEdits(Edits):
         if following is None or following.role != UNIT or CLOSED & set(following.before):
             return None
         return following
+
+    def _is_counted_otherwise(self, row: int, place: int) -> bool:
+        """Tell whether the word behind a number comes from elsewhere, and its own is left out."""
+        ours, theirs = row + 1, place + 1
+        if ours == len(self._claim) or theirs == len(self._text) or ours not in self._partner:
+            return False
+        one, other = self._claim[ours], self._text[theirs]
+        divided = CLOSED & {*one.before, *other.before} or self._text[place].place != other.place
+        counted = one.role in CONTENT and other.role in CONTENT and not divided
+        return counted and theirs in self._free and not same(one, other)
+
+    def _is_of_another_clause(self, row: int, place: int) -> bool:
+        """Tell whether the clause that a moved number is of says nothing else of the claim's."""
+        start = end = row
+        while start and not CLOSED & set(self._claim[start].before):
+            start -= 1
+        while end + 1 < len(self._claim) and not CLOSED & set(self._claim[end + 1].before):
+            end += 1
+        ours = [
+            self._clause(self._partner[at])
+            for at in range(start, end + 1)
+            if at in self._partner and self._claim[at].role in CONTENT
+        ]
+        own = self._clause(place)
+        # What stands first of all, as "in 2019", is said of the whole.
+        first = own == 0 or self._text[own - 1].place != self._text[own].place
+        return bool(ours) and not first and own not in ours
 
     def _counts_same(self, row: int, place: int) -> bool:
         """Tell whether a number that stands elsewhere counts or dates the same there.

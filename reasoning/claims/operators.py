@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reasoning.claims.alignment import same
-from reasoning.claims.edits import (
-    Edits,
-)
-from reasoning.claims.tokens import (
-    CLOSED,
-    ClaimToken,
-)
+from reasoning.claims.edits import Edits
+from reasoning.claims.tokens import CLOSED, NAME, WORD, ClaimToken
 from reasoning.claims.words import RELATIONS, WIDE, Sense
 
 REACH = 3  # content words behind an operator that it may be about; chosen, not measured
@@ -36,6 +31,9 @@ class OperatorEdits(Edits):
     def _same_scope(self, row: int, place: int, sense: Sense) -> bool:
         """Tell whether an operator that stands elsewhere is about the same there."""
         ours, theirs = self._after(self._claim, row), self._after(self._text, place)
+        if sense.group == "negation" and theirs is None and ours in self._partner:
+            beside = {self._next(self._claim, row, -1), ours} & {*self._partner}
+            return self._clause(place) in {self._clause(self._partner[at]) for at in beside}
         if sense.group in WIDE or ours is None or theirs is None:
             return True
         if self._partner.get(ours) == theirs or sense.group == "negation":
@@ -75,7 +73,7 @@ class OperatorEdits(Edits):
         for place in self._free:
             if self._text[place].word not in self._words.complementizers:
                 continue
-            main = [at for at in range(self._start(place - 1), place) if self._text[at].is_content]
+            main = [at for at in range(self._clause(place - 1), place) if self._text[at].is_content]
             following = self._after(self._text, place)
             if main and self._covered.isdisjoint(main) and following in self._covered:
                 return f"it hangs on {self._text[main[-1]].text} in the quote"
@@ -102,6 +100,22 @@ class OperatorEdits(Edits):
             related = any(sense.group.startswith(RELATIONS) for sense in one.senses)
             if related and not one.is_content and row not in self._partner:
                 return f"the quote does not say {one.text}"
+        return ""
+
+    def _extremes(self) -> str:
+        """Find what says among what something is the most, left out: "of Florida"."""
+        for place in sorted(self._covered):
+            if not self._words.extreme.fullmatch(self._text[place].word):
+                continue
+            steps = (1,) if self._words.known.spaced else (1, -1)
+            for step in steps:
+                at, found = self._next(self._text, place, step), 0
+                while at is not None and found < REACH:
+                    one = self._text[at]
+                    scope = one.role == NAME or (step < 0 and one.role == WORD)
+                    if at in self._free and scope and one.place == self._text[place].place:
+                        return f"{self._text[place].text} is {one.text}'s in the quote"
+                    at, found = self._next(self._text, at, step), found + 1
         return ""
 
     def _rules(self, place: int) -> bool:

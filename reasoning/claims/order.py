@@ -5,21 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from reasoning.claims.alignment import same
-from reasoning.claims.edits import (
-    CONTENT,
-    NEIGHBOURS,
-    Edits,
-    cases_of,
-    contradict,
-)
-from reasoning.claims.tokens import (
-    CLOSED,
-    FUNCTION,
-    NAME,
-    NUMBER,
-    WORD,
-    ClaimToken,
-)
+from reasoning.claims.edits import CONTENT, DATED, NEIGHBOURS, Edits, cases_of, contradict
+from reasoning.claims.tokens import CLOSED, FUNCTION, NAME, NUMBER, WORD, ClaimToken
 from reasoning.claims.words import OPPOSITES, RELATIONS
 
 
@@ -32,13 +19,12 @@ class OrderEdits(Edits):
             one = self._claim[row]
             if not any(sense.group.startswith((OPPOSITES, RELATIONS)) for sense in one.senses):
                 continue
+            own = self._clause(place)
             beside = [
                 self._partner[at]
-                for at in (row - 2, row - 1, row + 1, row + 2)
-                if at in self._partner and self._claim[at].is_content
+                for at in self._partner
+                if self._claim[at].is_content and self._clause(self._partner[at]) != own
             ]
-            if not beside or any(self._clause(at) == self._clause(place) for at in beside):
-                continue
             for at in self._free:
                 if any(self._clause(at) == self._clause(near) for near in beside) and contradict(
                     one, self._text[at], self._words
@@ -77,7 +63,15 @@ class OrderEdits(Edits):
         order = [row for row in sorted(self._partner) if self._claim[row].is_content]
         for row, beside in pairwise(order):
             first, last = self._partner[row], self._partner[beside]
-            if last < first or self._text[first].place != self._text[last].place:
+            if self._text[first].place != self._text[last].place:
+                if stranger := self._stranger(row, beside):
+                    return stranger
+                continue
+            if last < first:
+                if self._leaves_out_its_own(first, last) and not self._is_divided(row, beside):
+                    return f"{self._claim[row].text} is of another clause in the quote"
+                continue
+            if any(one.word in self._words.breaks for one in self._claim[row + 1 : beside]):
                 continue
             begins = [at for at in range(first + 1, last + 1) if self._begins_clause(at)]
             for start, end in reversed(list(zip(begins, [*begins[1:], last], strict=False))):
@@ -93,12 +87,52 @@ class OrderEdits(Edits):
                     break
         return ""
 
+    def _leaves_out_its_own(self, first: int, last: int) -> bool:
+        """Tell whether a clause of which something is left out takes a word of an earlier one."""
+        start = self._clause(first)
+        if start <= last or self._preposed(self._text, self._clause(last) + 1):
+            return False
+        end = next((at for at in range(first + 1, len(self._text))
+                    if self._clause(at) != start), len(self._text))  # fmt: skip
+        own = range(start, end)
+        pointing = self._words.relatives | self._words.definite
+        if any(self._text[at].word in pointing for at in own):
+            return False
+        return any(at in self._free and self._text[at].is_content for at in own)
+
+    def _stranger(self, row: int, beside: int) -> str:
+        """Tell of a word that stands for one of another sentence, which has its own there."""
+        if self._is_divided(row, beside):
+            return ""
+        first, last = self._partner[row], self._partner[beside]
+        kept = [self._text[at].place for at in self._covered if self._text[at].is_content]
+        leads = kept.count(self._text[first].place) >= kept.count(self._text[last].place)
+        host, step, guest = (first, 1, beside) if leads else (last, -1, row)
+        slot = self._next(self._text, host, step)
+        pointing = self._words.pronouns | self._words.definite
+        between = self._text[min(host, slot or 0) : max(host, slot or 0)]
+        if slot not in self._free or any(one.word in pointing for one in between):
+            return ""
+        other = self._text[slot]
+        if other.role not in (WORD, NAME) or other.place != self._text[host].place:
+            return ""
+        if any(same(other, mine) for mine in self._claim):
+            return ""
+        return f"{self._claim[guest].text} stands for {other.text} in the quote"
+
     def _subject_of_its_own(self, start: int, end: int) -> str:
         for at in range(start, end):
             one = self._text[at]
-            if one.word in self._words.prepositions:
+            following = self._text[at + 1] if at + 1 < end else one
+            if one.word in self._words.prepositions and following.role not in DATED:
                 break
-            if at in self._free and self._may_be_subject(one):
+            dated = one.role in DATED and any(
+                self._text[kept].role == one.role and self._text[kept].place == one.place
+                and same(self._text[kept + 1], following)
+                for kept in self._covered
+                if kept < start
+            )  # fmt: skip
+            if at in self._free and (dated or self._may_be_subject(one)):
                 return one.text
         return ""
 

@@ -6,20 +6,8 @@ from collections.abc import Sequence
 
 from core.language.words import readings
 from reasoning.claims.alignment import same
-from reasoning.claims.edits import (
-    CONTENT,
-    NEIGHBOURS,
-    Edits,
-    cases_of,
-    genders_of,
-    is_passive,
-)
-from reasoning.claims.tokens import (
-    NAME,
-    NUMBER,
-    WORD,
-    ClaimToken,
-)
+from reasoning.claims.edits import CONTENT, NEIGHBOURS, Edits, cases_of, genders_of, is_passive
+from reasoning.claims.tokens import NAME, NUMBER, WORD, ClaimToken
 from reasoning.claims.words import RELATIONS
 
 
@@ -119,11 +107,19 @@ class RoleEdits(Edits):
             one, other = self._claim[row], self._text[at]
             if one.word == other.word:
                 continue
-            for passive, active, kind in ((one, other, (True, False)), (other, one, (False, True))):
-                if kind in verbs and cases_of(passive, dictionary) == {"ablt"}:
-                    cases = cases_of(active, dictionary)
-                    if cases and "nomn" not in cases:
-                        return one.text
+            ours, theirs = cases_of(one, dictionary), cases_of(other, dictionary)
+            if theirs and theirs <= {"datv", "loct"} and "nomn" in ours:
+                return one.text  # to whom it was done does it
+            for passive, active, kind, tokens, at_active in (
+                (ours, theirs, (True, False), self._text, at),
+                (theirs, ours, (False, True), self._claim, row),
+            ):
+                if kind not in verbs or passive != {"ablt"} or not active:
+                    continue
+                # Where its form leaves it open, the doer stands before what it does.
+                behind = "accs" in active and any(each.role == WORD for each in tokens[:at_active])
+                if "nomn" not in active or behind:
+                    return one.text
         return ""
 
     def _keeps_doer(self, place: int) -> bool:

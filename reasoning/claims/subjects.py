@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from reasoning.claims.alignment import same
-from reasoning.claims.edits import (
-    Edits,
-)
-from reasoning.claims.tokens import (
-    FUNCTION,
-    NAME,
-    NUMBER,
-    WORD,
-    ClaimToken,
-)
+from reasoning.claims.edits import Edits
+from reasoning.claims.tokens import FUNCTION, NAME, NUMBER, WORD, ClaimToken
 
 LONGEST_PHRASE = 3  # content words of a subject or an object; chosen, not measured
 

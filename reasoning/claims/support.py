@@ -139,6 +139,13 @@ class Supporting:
                 for token in claim_tokens(line.text, self._language)
             ]
             aligned = align(tokens, text)
+            used = {
+                text[place].place
+                for row, place in (*aligned.matched.items(), *aligned.moved.items())
+                if tokens[row].is_content
+            }
+            if len(window) > max(1, len(used)):
+                continue  # a sentence of which nothing but small words is taken
             reason = Judge(aligned, words, partial(self._earlier, window), self._similar).reason()
             if not reason:
                 return "", window

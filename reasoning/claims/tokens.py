@@ -236,7 +236,8 @@ def _word(raw: _Raw, words: ClaimWords, senses: tuple[Sense, ...], first: bool) 
     elif (raw.text[:1].isupper() and not (first and folded in words.function)) or (
         any(c.isupper() or c.isdigit() or c in "_./" for c in raw.text[1:])
     ):
-        role = FUNCTION if folded in words.function and not senses else NAME
+        letter = len(raw.text) == 1 and not first and folded not in words.pronouns
+        role = FUNCTION if folded in words.function and not senses and not letter else NAME
     elif folded in words.function or key in words.function or groups == {"neutral"}:
         role = FUNCTION
     return ClaimToken(raw.text, raw.start, raw.end, role, frozenset(keys), senses)

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import Edits, contradict, differ_in_part
-from reasoning.claims.tokens import (
-    NAME,
-    UNIT,
-    WORD,
-)
+from reasoning.claims.tokens import NAME, UNIT, WORD
 
 LEAST_KNOWN = 0.6  # of the words of a claim, for one in other words; chosen, not measured
 OTHER_WORDS = ", and nothing in it is known to mean the same"
