@@ -75,7 +75,7 @@ class Edits:
 
     def _clause(self, place: int) -> int:
         """Return the place where the clause of a token of the evidence begins."""
-        while place > 0 and not CLOSED & set(self._text[place].before):
+        while place > 0 and not (CLOSED - {":", "："}) & set(self._text[place].before):
             if self._text[place - 1].place != self._text[place].place:
                 break
             place -= 1
