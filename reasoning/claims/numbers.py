@@ -26,7 +26,7 @@ class NumberEdits(Edits):
                 return f"the number {one.text} stands for something else in the quote"
             led = {one.word for one in self._claim[max(0, row - 1) : row]}
             there = {one.word for one in self._text[max(0, place - 1) : place]}
-            if led != there and led | there <= self._words.amounts:
+            if led and led != there and led | there <= self._words.amounts:
                 return f"{one.text} is led by another word in the quote"
             ours, theirs = self._unit(self._claim, row), self._unit(self._text, place)
             if theirs and ours and not same(ours, theirs):

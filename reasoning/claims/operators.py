@@ -32,8 +32,9 @@ class OperatorEdits(Edits):
         """Tell whether an operator that stands elsewhere is about the same there."""
         ours, theirs = self._after(self._claim, row), self._after(self._text, place)
         if sense.group == "negation" and theirs is None and ours in self._partner:
-            beside = {self._next(self._claim, row, -1), ours} & {*self._partner}
-            return self._clause(place) in {self._clause(self._partner[at]) for at in beside}
+            before = self._next(self._claim, row, -1)
+            about = [self._partner[at] for at in (before, ours) if at in self._partner]
+            return self._clause(place) in map(self._clause, about)
         if sense.group in WIDE or ours is None or theirs is None:
             return True
         if self._partner.get(ours) == theirs or sense.group == "negation":

@@ -52,6 +52,7 @@ class OrderEdits(Edits):
                 apart = self._clause(place) != self._clause(there)
                 if (
                     other.role in (WORD, NAME)
+                    and self._may_be_noun(one) == self._may_be_noun(other)
                     and (apart or (crossed and not cased))
                     and not any(same(other, mine) for mine in self._claim)
                 ):
@@ -135,6 +136,10 @@ class OrderEdits(Edits):
             if at in self._free and (dated or self._may_be_subject(one)):
                 return one.text
         return ""
+
+    def _may_be_noun(self, one: ClaimToken) -> bool:
+        dictionary = self._words.known.dictionary
+        return not dictionary or one.role == NAME or bool(cases_of(one, dictionary))
 
     def _may_be_subject(self, one: ClaimToken) -> bool:
         if one.role not in (WORD, NAME) or one.word.endswith("ly"):

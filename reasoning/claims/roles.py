@@ -52,8 +52,8 @@ class RoleEdits(Edits):
         """Tell whether what stood before "before" stands behind the "after" of the claim."""
         content = [at for at in sorted(self._partner) if self._claim[at].role in (*CONTENT, NUMBER)]
         before = [self._partner[at] for at in content if at < row][-NEIGHBOURS:]
-        after = [self._partner[at] for at in content if at > row][:1]
-        return any(at > place for at in before) and all(at < place for at in after)
+        after = [self._partner[at] for at in content if at > row][:NEIGHBOURS]
+        return any(at > place for at in before) and any(at < place for at in after)
 
     def _swaps(self, row: int) -> bool:
         """Tell whether a word stands where the evidence has one that stands where it has another.
@@ -89,7 +89,9 @@ class RoleEdits(Edits):
                 if place in known or not self._is_agent(tokens, place):
                     continue
                 after = self._after(tokens, place)
-                verb = next((at for at in range(place - 1, -1, -1) if tokens[at].is_content), None)
+                verb = next(
+                    (at for at in range(place - 1, -1, -1) if tokens[at].role == WORD), None
+                )
                 if after in partner and verb in partner and partner[after] > partner[verb]:
                     return tokens[after].text
         return self._instrument_changed()

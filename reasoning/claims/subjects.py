@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import Edits
-from reasoning.claims.tokens import FUNCTION, NAME, NUMBER, WORD, ClaimToken
+from reasoning.claims.tokens import NAME, NUMBER, WORD, ClaimToken
 
 LONGEST_PHRASE = 3  # content words of a subject or an object; chosen, not measured
 
@@ -28,27 +28,7 @@ class SubjectEdits(Edits):
             strange = [one for one in named if one.role == NAME] if pointed else named
             if strange:
                 return f"part of it is about {strange[0].text} in the quote"
-        return self._bare() or self._stranded() or self._spliced()
-
-    def _bare(self) -> str:
-        """Find a subject that the evidence has behind a preposition: "unlike A, B is …"."""
-        row = next((row for row, one in enumerate(self._claim) if one.is_content), -1)
-        place = self._partner.get(row, 0) - 1
-        if row < 0 or self._claim[row].role not in (WORD, NAME) or not self._words.known.spaced:
-            return ""
-        while (
-            place > 0
-            and self._text[place].role == FUNCTION
-            and (self._text[place].word not in self._words.prepositions)
-        ):
-            if self._text[place].word in self._words.relatives:
-                return ""  # "of which the county paid …"
-            place -= 1
-        led = place >= 0 and self._text[place].place == self._text[place + 1].place
-        kept = place in self._partner.values()
-        if led and not kept and self._text[place].word in self._words.prepositions:
-            return f"{self._claim[row].text} has another role in the quote"
-        return ""
+        return self._stranded() or self._spliced()
 
     def _spliced(self) -> str:
         """Find a part left out that ends one thing and begins another: "France and Berlin of"."""

@@ -35,7 +35,9 @@ class WordEdits(Edits):
         other = self._text[self._exchanged[row]] if row in self._exchanged else None
         if not one.keys.isdisjoint(self._words.light) and one.role != NAME:
             return True
-        if one.role == NAME and self._stands_for(row):
+        alone = sum(each.is_content for at, each in enumerate(self._claim)
+                    if at not in self._partner) == 1  # fmt: skip
+        if (one.role == NAME or (one.role == WORD and alone)) and self._stands_for(row):
             return True
         # What is said once in the evidence may be said twice.
         if other is None and any(same(one, again) for again in self._text):
