@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from os.path import commonprefix
 
@@ -16,6 +17,7 @@ NEIGHBOURS = 2  # content words on each side of a number that say what it counts
 CONTENT = (WORD, NAME, UNIT)
 MINIMAL = 2  # letters of a word that a prefix denies: 'unit' is not 'it' denied
 DATED = (NUMBER, MONTH)
+ACTIVE_PARTICIPLE = re.compile(r"(?:вш|[уюая]щ|[уюая]ч)[а-яії]{2,3}$")
 
 
 class Edits:
@@ -180,6 +182,8 @@ def is_passive(one: ClaimToken, words: ClaimWords) -> bool:
     folded = one.word
     found = readings(folded, dictionary)
     if not found or found[0].pos not in ("VERB", "PRTS", "PRTF", "INFN", "GRND"):
+        return False
+    if found[0].pos == "PRTF" and ACTIVE_PARTICIPLE.search(folded):
         return False
     return found[0].pos in ("PRTS", "PRTF") or folded.endswith(("ся", "сь"))
 

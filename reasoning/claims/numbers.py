@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import CONTENT, DATED, Edits
-from reasoning.claims.tokens import CLOSED, NUMBER, UNIT, ClaimToken
+from reasoning.claims.tokens import CLOSED, NAME, NUMBER, UNIT, WORD, ClaimToken
 
 
 class NumberEdits(Edits):
@@ -20,9 +20,9 @@ class NumberEdits(Edits):
             if place is None:
                 kind = "number" if one.role == NUMBER else "month"
                 return f"the {kind} {one.text} is not in the quote"
-            if row in self._moved and (
-                not self._counts_same(row, place) or self._is_of_another_clause(row, place)
-            ):
+            if row in self._moved and not self._counts_same(row, place):
+                return f"the number {one.text} stands for something else in the quote"
+            if self._is_of_another_clause(row, place):
                 return f"the number {one.text} stands for something else in the quote"
             led = {one.word for one in self._claim[max(0, row - 1) : row]}
             there = {one.word for one in self._text[max(0, place - 1) : place]}
@@ -65,12 +65,15 @@ class NumberEdits(Edits):
         ours = [
             self._clause(self._partner[at])
             for at in range(start, end + 1)
-            if at in self._partner and self._claim[at].role in CONTENT
+            if at in self._partner and self._claim[at].role in (WORD, NAME)
         ]
         own = self._clause(place)
         # What stands first of all, as "in 2019", is said of the whole.
         first = own == 0 or self._text[own - 1].place != self._text[own].place
-        return bool(ours) and not first and own not in ours
+        says = row in self._moved or any(
+            self._text[at].role in (WORD, NAME) and self._clause(at) == own for at in self._free
+        )
+        return bool(ours) and says and not first and own not in ours
 
     def _counts_same(self, row: int, place: int) -> bool:
         """Tell whether a number that stands elsewhere counts or dates the same there.

@@ -9,6 +9,8 @@ from reasoning.claims.edits import CONTENT, DATED, NEIGHBOURS, Edits, cases_of, 
 from reasoning.claims.tokens import CLOSED, FUNCTION, NAME, NUMBER, WORD, ClaimToken
 from reasoning.claims.words import OPPOSITES, RELATIONS
 
+LONGEST_SUBJECT = 2  # words before the last of a subject; chosen, not measured
+
 
 class OrderEdits(Edits):
     """Judge the order of an alignment."""
@@ -74,6 +76,14 @@ class OrderEdits(Edits):
                 continue
             if any(one.word in self._words.breaks for one in self._claim[row + 1 : beside]):
                 continue
+            lead = [self._clause(self._partner[at]) for at in order[: order.index(beside)]]
+            if (
+                len(lead) <= LONGEST_SUBJECT
+                and len({*lead}) == 1
+                and self._clause(last) > first
+                and self._is_aside_word(first)
+            ):
+                return f"{self._claim[row].text} has another role in the quote"
             begins = [at for at in range(first + 1, last + 1) if self._begins_clause(at)]
             for start, end in reversed(list(zip(begins, [*begins[1:], last], strict=False))):
                 one = self._text[start]
@@ -87,6 +97,26 @@ class OrderEdits(Edits):
                 if CLOSED & set(one.before) and not goes_on:
                     break
         return ""
+
+    def _is_aside_word(self, place: int) -> bool:
+        """Tell whether a word stands in what is said beside a subject that is left out."""
+        start, small = self._clause(place), self._words.prepositions | self._words.relatives
+        free = [at for at in range(start, place) if at in self._free
+                and self._text[at].is_content and self._text[at].word not in small]  # fmt: skip
+        last = max((at for at in range(start, place) if self._text[at].is_content
+                    and self._text[at].word not in small), default=start - 1)  # fmt: skip
+        behind = self._text[last + 1 : place]
+        led = any(one.word in self._words.prepositions for one in behind)
+        told = bool(free) and self._text[start].word in self._words.relatives
+        head = any(
+            at in self._free and self._text[at].role in (WORD, NAME)
+            and self._text[at].place == self._text[place].place
+            for at in range(start)
+        )  # fmt: skip
+        is_noun = self._text[place].role in (WORD, NAME)
+        # A Chinese subject stands first in its clause.
+        inner = not self._words.known.spaced and len(free) > LONGEST_SUBJECT
+        return is_noun and ((head and (led or told)) or inner)
 
     def _leaves_out_its_own(self, first: int, last: int) -> bool:
         """Tell whether a clause of which something is left out takes a word of an earlier one."""

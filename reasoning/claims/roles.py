@@ -172,6 +172,7 @@ class RoleEdits(Edits):
         if not dictionary:
             return False
         became_object = became_subject = False
+        oblique = {"gent", "datv", "loct", "accs"}
         for row, place in self._partner.items():
             one, other = self._claim[row], self._text[place]
             if one.role not in (WORD, NAME) or one.word == other.word:
@@ -180,6 +181,10 @@ class RoleEdits(Edits):
             theirs = cases_of(other, dictionary, genders_of(one, dictionary))
             if not ours or not theirs:
                 continue
+            compared = row and self._claim[row - 1].word in self._words.comparators
+            if not compared and (one.role == NAME or self._preposed(self._text, place)):
+                if theirs <= oblique and "nomn" in ours and not ours & oblique:
+                    return True
             became_object |= "nomn" in theirs and "nomn" not in ours
             became_subject |= "nomn" not in theirs and "nomn" in ours
         return became_object and became_subject

@@ -35,10 +35,13 @@ class WordEdits(Edits):
         other = self._text[self._exchanged[row]] if row in self._exchanged else None
         if not one.keys.isdisjoint(self._words.light) and one.role != NAME:
             return True
-        alone = sum(each.is_content for at, each in enumerate(self._claim)
-                    if at not in self._partner) == 1  # fmt: skip
-        if (one.role == NAME or (one.role == WORD and alone)) and self._stands_for(row):
-            return True
+        if one.role in (NAME, WORD) and self._stands_for(row):
+            strange = [at for at in range(len(self._claim))
+                       if at not in self._partner and self._claim[at].is_content]  # fmt: skip
+            names = [at for at in strange if self._claim[at].role == NAME]
+            # A word does so alone, or as a part of a name.
+            if row in names or strange == [row] or {row - 1, row + 1} & {*names}:
+                return True
         # What is said once in the evidence may be said twice.
         if other is None and any(same(one, again) for again in self._text):
             return True
