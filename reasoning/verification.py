@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from core.language.detect import UNDETERMINED, detect_language
 from core.language.sentences import record_spans, sentence_spans
 from core.types import Citation, Claim, Evidence
-from reasoning.claims.judging import OTHER_WORDS
 from reasoning.claims.support import Supporting
+from reasoning.claims.wording import OTHER_WORDS
 from reasoning.rules.answering.headings import LED, headings_of
 
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from core.language.sentences import sentence_spans
 from models.embeddings import Embedder
 from reasoning.claims.alignment import align, same
-from reasoning.claims.judging import Judge, Similar
+from reasoning.claims.edits import Similar
+from reasoning.claims.judging import Judge
 from reasoning.claims.tokens import ClaimToken, claim_tokens
 from reasoning.claims.words import claim_words
 
@@ -138,6 +139,13 @@ class Supporting:
                 for token in claim_tokens(line.text, self._language)
             ]
             aligned = align(tokens, text)
+            used = {
+                text[place].place
+                for row, place in (*aligned.matched.items(), *aligned.moved.items())
+                if tokens[row].is_content
+            }
+            if len(window) > max(1, len(used)):
+                continue  # a sentence of which nothing but small words is taken
             reason = Judge(aligned, words, partial(self._earlier, window), self._similar).reason()
             if not reason:
                 return "", window
@@ -191,7 +199,11 @@ class Supporting:
 def entails(
     claim: str, quotes: Sequence[str], language: str, embedder: Embedder, least: float
 ) -> bool:
-    """Tell whether quotes support a claim; words whose cosine is at least `least` are the same."""
+    """Tell whether quotes support a claim; words whose cosine is at least `least` are the same.
+
+    A language whose opposites are nearer to each other asks for more.
+    """
+    least = max(least, claim_words(language).least_cosine)
 
     def similar(one: str, other: str) -> bool:
         first, second = embedder.embed_documents([one.casefold(), other.casefold()])

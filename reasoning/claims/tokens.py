@@ -46,7 +46,7 @@ MONEY = frozenset("$€£¥₽₴")
 _NOT_A_NUMBER = frozenset({"万一", "千万", "一一", "十分", "百万一"})
 _DIGITS = {mark: place for place, mark in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _PLACES = {"十": 10, "百": 100, "千": 1000}
-CLOSED = frozenset(",;:()[]—–«»，；：（）、\n")
+CLOSED = frozenset(",;:()[]—–，；：（）、\n")
 
 
 class ClaimToken(NamedTuple):
@@ -220,6 +220,8 @@ def _word(raw: _Raw, words: ClaimWords, senses: tuple[Sense, ...], first: bool) 
     if month and words.known.script == "latin":
         senses = tuple(one for one in senses if (one.group == "months") == capital)
         month = capital
+    elif month and raw.text[:1].isupper() and not (first and folded == key):
+        senses, month = (), False  # "Марта" is a name, "марта" a month
     keys = {key, *(f"{one.group} {one.side}" for one in senses)}
     groups = {one.group for one in senses}
     role = WORD
@@ -234,7 +236,8 @@ def _word(raw: _Raw, words: ClaimWords, senses: tuple[Sense, ...], first: bool) 
     elif (raw.text[:1].isupper() and not (first and folded in words.function)) or (
         any(c.isupper() or c.isdigit() or c in "_./" for c in raw.text[1:])
     ):
-        role = FUNCTION if folded in words.function and not senses else NAME
+        letter = len(raw.text) == 1 and not first and folded not in words.pronouns
+        role = FUNCTION if folded in words.function and not senses and not letter else NAME
     elif folded in words.function or key in words.function or groups == {"neutral"}:
         role = FUNCTION
     return ClaimToken(raw.text, raw.start, raw.end, role, frozenset(keys), senses)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -54,7 +55,10 @@ class ClaimWords:
         self.definite = frozenset(raw.get("definite", ()))
         self.breaks = frozenset(raw.get("breaks", ()))
         self.joins = frozenset(raw.get("joins", ()))
+        self.complementizers = frozenset(raw.get("complementizers", ()))
         self.prepositions = frozenset(raw.get("prepositions", ()))
+        self.least_cosine = float(raw.get("least_cosine", 0))
+        self.extreme = re.compile("|".join(raw.get("extremes", ())))
         self.prefixes = tuple(raw.get("negating_prefixes", ()))
         self.light = frozenset(
             key for word in raw.get("light", ()) for key in (word, self.key(word))

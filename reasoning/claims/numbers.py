@@ -1,0 +1,101 @@
+"""Find numbers, dates and units that the evidence has not, or has for something else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reasoning.claims.alignment import same
+from reasoning.claims.edits import CONTENT, DATED, Edits
+from reasoning.claims.tokens import CLOSED, NAME, NUMBER, UNIT, WORD, ClaimToken
+
+
+class NumberEdits(Edits):
+    """Judge the numbers of an alignment."""
+
+    def _numbers(self) -> str:
+        for row, one in enumerate(self._claim):
+            if one.role not in DATED:
+                continue
+            place = self._partner.get(row)
+            if place is None:
+                kind = "number" if one.role == NUMBER else "month"
+                return f"the {kind} {one.text} is not in the quote"
+            if row in self._moved and not self._counts_same(row, place):
+                return f"the number {one.text} stands for something else in the quote"
+            if self._is_of_another_clause(row, place):
+                return f"the number {one.text} stands for something else in the quote"
+            led = {one.word for one in self._claim[max(0, row - 1) : row]}
+            there = {one.word for one in self._text[max(0, place - 1) : place]}
+            if led and led != there and led | there <= self._words.amounts:
+                return f"{one.text} is led by another word in the quote"
+            ours, theirs = self._unit(self._claim, row), self._unit(self._text, place)
+            if theirs and ours and not same(ours, theirs):
+                return f"the unit {ours.text} is not that of the quote"
+            if one.role == NUMBER and self._is_counted_otherwise(row, place):
+                return f"what {one.text} counts is not what it counts in the quote"
+            if theirs and not ours and theirs.text[:1] in "%$€£¥₽₴‰":
+                return f"the unit {theirs.text} of {one.text} is left out"
+        return ""
+
+    def _unit(self, tokens: Sequence[ClaimToken], place: int) -> ClaimToken | None:
+        if tokens[place].role != NUMBER:
+            return None
+        following = tokens[place + 1] if place + 1 < len(tokens) else None
+        if following is None or following.role != UNIT or CLOSED & set(following.before):
+            return None
+        return following
+
+    def _is_counted_otherwise(self, row: int, place: int) -> bool:
+        """Tell whether the word behind a number comes from elsewhere, and its own is left out."""
+        ours, theirs = row + 1, place + 1
+        if ours == len(self._claim) or theirs == len(self._text) or ours not in self._partner:
+            return False
+        one, other = self._claim[ours], self._text[theirs]
+        divided = CLOSED & {*one.before, *other.before} or self._text[place].place != other.place
+        counted = one.role in CONTENT and other.role in CONTENT and not divided
+        return counted and theirs in self._free and not same(one, other)
+
+    def _is_of_another_clause(self, row: int, place: int) -> bool:
+        """Tell whether the clause that a moved number is of says nothing else of the claim's."""
+        start = end = row
+        while start and not CLOSED & set(self._claim[start].before):
+            start -= 1
+        while end + 1 < len(self._claim) and not CLOSED & set(self._claim[end + 1].before):
+            end += 1
+        ours = [
+            self._clause(self._partner[at])
+            for at in range(start, end + 1)
+            if at in self._partner and self._claim[at].role in (WORD, NAME)
+        ]
+        own = self._clause(place)
+        # What stands first of all, as "in 2019", is said of the whole.
+        first = own == 0 or self._text[own - 1].place != self._text[own].place
+        says = row in self._moved or any(
+            self._text[at].role in (WORD, NAME) and self._clause(at) == own for at in self._free
+        )
+        return bool(ours) and says and not first and own not in ours
+
+    def _counts_same(self, row: int, place: int) -> bool:
+        """Tell whether a number that stands elsewhere counts or dates the same there.
+
+        What follows it is what it counts; where it is led by a preposition, or nothing follows,
+        what stands around it must have something in common.
+        """
+        taken = self._exchanged.get(row)
+        if taken is not None and self._text[taken].role in DATED:
+            return False
+        ours, theirs = self._after(self._claim, row), self._after(self._text, place)
+        led = self._preposed(self._claim, row) and self._preposed(self._text, place)
+        if led and same(self._claim[row - 1], self._text[place - 1]):
+            return True
+        if theirs is not None and any(
+            one.word in self._words.pronouns for one in self._text[place:theirs]
+        ):
+            theirs = None
+        if ours is not None and theirs is not None and not led:
+            counted, there = self._claim[ours], self._text[theirs]
+            if counted.role in CONTENT and there.role in CONTENT:
+                return same(counted, there)
+        beside = list(self._near(self._text, place))
+        around = list(self._near(self._claim, row))
+        return not around or any(same(one, other) for one in around for other in beside)

@@ -1,0 +1,180 @@
+"""Find what a claim adds or leaves out that changes what is said: denials, conditions, sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reasoning.claims.alignment import same
+from reasoning.claims.edits import Edits
+from reasoning.claims.tokens import CLOSED, NAME, WORD, ClaimToken
+from reasoning.claims.words import RELATIONS, WIDE, Sense
+
+REACH = 3  # content words behind an operator that it may be about; chosen, not measured
+
+
+class OperatorEdits(Edits):
+    """Judge the operators of an alignment."""
+
+    def _operators(self) -> str:
+        for row, one in enumerate(self._claim):
+            sense = self._operator(self._claim, row)
+            if sense is None or row in self._matched:
+                continue
+            place = self._moved.get(row)
+            if place is not None and self._same_scope(row, place, sense):
+                continue
+            if sense.group == "negation" and self._by_prefix(self._claim, row, self._text):
+                continue
+            return self._differs(sense, one.text)
+        return ""
+
+    def _same_scope(self, row: int, place: int, sense: Sense) -> bool:
+        """Tell whether an operator that stands elsewhere is about the same there."""
+        ours, theirs = self._after(self._claim, row), self._after(self._text, place)
+        if sense.group == "negation" and theirs is None and ours in self._partner:
+            before = self._next(self._claim, row, -1)
+            about = [self._partner[at] for at in (before, ours) if at in self._partner]
+            return self._clause(place) in map(self._clause, about)
+        if sense.group in WIDE or ours is None or theirs is None:
+            return True
+        if self._partner.get(ours) == theirs or sense.group == "negation":
+            return self._partner.get(ours) == theirs
+        beside = list(self._near(self._text, place))
+        return any(same(one, other) for one in self._near(self._claim, row) for other in beside)
+
+    def _by_prefix(
+        self, tokens: Sequence[ClaimToken], place: int, others: Sequence[ClaimToken]
+    ) -> bool:
+        """Tell whether "not safe" stands for "unsafe"."""
+        after = self._after(tokens, place)
+        if after is None:
+            return False
+        denied = {prefix + tokens[after].word for prefix in self._words.prefixes}
+        found = [at for at, other in enumerate(others) if other.word in denied]
+        if found and tokens is self._claim:
+            self._partner.setdefault(after, found[0])
+        return bool(found)
+
+    def _left_out(self) -> str:
+        for place in self._free:
+            sense = self._operator(self._text, place)
+            if sense is None or sense.group == "universal":
+                continue
+            if sense.group == "occasion" and not self._rules(place):
+                continue
+            if sense.group == "negation" and self._by_prefix(self._text, place, self._claim):
+                continue
+            holds = self._holds_for_all if sense.group in WIDE else self._holds_for_kept
+            if holds(place):
+                return self._differs(sense, self._text[place].text)
+        return ""
+
+    def _matrix_left_out(self) -> str:
+        """Find a clause left out on which what is claimed hangs: "they feared that …"."""
+        for place in self._free:
+            if self._text[place].word not in self._words.complementizers:
+                continue
+            main = [at for at in range(self._clause(place - 1), place) if self._text[at].is_content]
+            following = self._after(self._text, place)
+            if main and self._covered.isdisjoint(main) and following in self._covered:
+                return f"it hangs on {self._text[main[-1]].text} in the quote"
+        return ""
+
+    def _prepositions(self) -> str:
+        """Find a word led by another preposition than in the evidence: "from" for "until"."""
+        known = self._words.prepositions
+        for row, one in enumerate(self._claim[:-1]):
+            after = self._after(self._claim, row)
+            if one.word not in known or row in self._partner or after not in self._partner:
+                continue
+            place = self._partner[after]
+            lead = next((at for at in range(place - 1, -1, -1) if self._text[at].is_content), -1)
+            leads = [self._text[at] for at in range(lead + 1, place)]
+            led = [each for each in leads if each.word in known]
+            if led and not any(same(one, each) for each in led):
+                return f"{self._claim[after].text} is led by {led[-1].text} in the quote"
+        return ""
+
+    def _relations(self) -> str:
+        """Find a word that relates two things, as "before" does, of which the evidence has none."""
+        for row, one in enumerate(self._claim):
+            related = any(sense.group.startswith(RELATIONS) for sense in one.senses)
+            if related and not one.is_content and row not in self._partner:
+                return f"the quote does not say {one.text}"
+        return ""
+
+    def _extremes(self) -> str:
+        """Find what says among what something is the most, left out: "of Florida"."""
+        for place in sorted(self._covered):
+            if not self._words.extreme.fullmatch(self._text[place].word):
+                continue
+            steps = (1,) if self._words.known.spaced else (1, -1)
+            for step in steps:
+                at, found = self._next(self._text, place, step), 0
+                while at is not None and found < REACH:
+                    one = self._text[at]
+                    scope = one.role == NAME or (step < 0 and one.role == WORD)
+                    if at in self._free and scope and one.place == self._text[place].place:
+                        return f"{self._text[place].text} is {one.text}'s in the quote"
+                    at, found = self._next(self._text, at, step), found + 1
+        return ""
+
+    def _rules(self, place: int) -> bool:
+        """Tell whether a sentence of the evidence says what may or must be, not what was."""
+        return any(
+            one.place == self._text[place].place and one.has(frozenset({"modality"}))
+            for one in self._text
+        )
+
+    def _differs(self, sense: Sense, text: str) -> str:
+        return f"the claim and the quote differ in {sense.group} ({text})"
+
+    def _holds_for_kept(self, place: int) -> bool:
+        """Tell whether what an operator of the evidence is about is kept in the claim."""
+        found = 0
+        for at in range(place + 1, len(self._text)):
+            one = self._text[at]
+            if CLOSED & set(one.before) or one.place != self._text[place].place:
+                break
+            folded = one.word
+            if found and folded in (self._words.prepositions | self._words.joins):
+                return False
+            if one.is_content:
+                found += 1
+                if at in self._covered:
+                    return True
+                if found == REACH:
+                    return False
+        # The last word of its clause is about what stands before it.
+        if found or not place or CLOSED & set(self._text[place].before):
+            return False
+        return place - 1 in self._covered
+
+    def _holds_for_all(self, place: int) -> bool:
+        """Tell whether a condition or a source of the evidence is one of what the claim keeps."""
+        kept = [at for at in self._covered if self._text[at].place == self._text[place].place
+                and self._text[at].is_content]  # fmt: skip
+        before, after = [at for at in kept if at < place], [at for at in kept if at > place]
+        if before and after and self._is_aside(place, min(after)):
+            return False
+        for at in (max(before, default=None), min(after, default=None)):
+            if at is None:
+                continue
+            first, last = sorted((at, place))
+            between = self._text[first + 1 : last + 1]
+            if not any(
+                ";" in one.before or "；" in one.before or one.word in self._words.breaks
+                for one in between
+            ):
+                return True
+        return False
+
+    def _is_aside(self, place: int, following: int) -> bool:
+        """Tell whether a source stands in a part that commas take out of the sentence."""
+        sense = self._operator(self._text, place)
+        start = place
+        while start and start - 1 not in self._covered:
+            start -= 1
+        opened = set("".join(self._text[at].before for at in range(start, place + 1)))
+        aside = bool(CLOSED & opened) and bool(CLOSED & set(self._text[following].before))
+        return aside and sense is not None and sense.group != "condition"

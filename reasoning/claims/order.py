@@ -1,0 +1,234 @@
+"""Find words that the evidence joins with others than the claim does."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from reasoning.claims.alignment import same
+from reasoning.claims.edits import CONTENT, DATED, NEIGHBOURS, Edits, cases_of, contradict
+from reasoning.claims.tokens import CLOSED, FUNCTION, NAME, NUMBER, WORD, ClaimToken
+from reasoning.claims.words import OPPOSITES, RELATIONS
+
+LONGEST_SUBJECT = 2  # words before the last of a subject; chosen, not measured
+
+
+class OrderEdits(Edits):
+    """Judge the order of an alignment."""
+
+    def _elsewhere(self) -> str:
+        """Find a word that the evidence says of something else, where it says the opposite here."""
+        for row, place in self._partner.items():
+            one = self._claim[row]
+            if not any(sense.group.startswith((OPPOSITES, RELATIONS)) for sense in one.senses):
+                continue
+            own = self._clause(place)
+            beside = [
+                self._partner[at]
+                for at in self._partner
+                if self._claim[at].is_content and self._clause(self._partner[at]) != own
+            ]
+            for at in self._free:
+                if any(self._clause(at) == self._clause(near) for near in beside) and contradict(
+                    one, self._text[at], self._words
+                ):
+                    return f"{one.text} is the opposite of {self._text[at].text}"
+        return ""
+
+    def _put_in_place(self) -> str:
+        """Find words from elsewhere that stand where the evidence names somebody else."""
+        for row, one in enumerate(self._claim):
+            if self._turned or row not in self._moved or one.role not in (WORD, NAME):
+                continue
+            place = self._moved[row]
+            for step in (1, -1):
+                beside = self._next(self._claim, row, step)
+                if beside not in self._matched:
+                    continue
+                there = self._next(self._text, self._matched[beside], -step)
+                if there is None or there not in self._free:
+                    continue
+                other = self._text[there]
+                crossed = (place - self._matched[beside]) * step > 0
+                # Where cases say who did what, the order alone does not.
+                cased = bool(self._words.known.dictionary) and one.word == self._text[place].word
+                apart = self._clause(place) != self._clause(there)
+                if (
+                    other.role in (WORD, NAME)
+                    and self._may_be_noun(one) == self._may_be_noun(other)
+                    and (apart or (crossed and not cased))
+                    and not any(same(other, mine) for mine in self._claim)
+                ):
+                    return f"{one.text} stands for {other.text} in the quote"
+        return ""
+
+    def _crossed(self) -> str:
+        """Find words of two clauses put together though the second has a subject of its own."""
+        order = [row for row in sorted(self._partner) if self._claim[row].is_content]
+        for row, beside in pairwise(order):
+            first, last = self._partner[row], self._partner[beside]
+            if self._text[first].place != self._text[last].place:
+                if stranger := self._stranger(row, beside):
+                    return stranger
+                continue
+            if last < first:
+                if self._leaves_out_its_own(first, last) and not self._is_divided(row, beside):
+                    return f"{self._claim[row].text} is of another clause in the quote"
+                continue
+            if any(one.word in self._words.breaks for one in self._claim[row + 1 : beside]):
+                continue
+            lead = [self._clause(self._partner[at]) for at in order[: order.index(beside)]]
+            if (
+                len(lead) <= LONGEST_SUBJECT
+                and len({*lead}) == 1
+                and self._clause(last) > first
+                and self._is_aside_word(first)
+            ):
+                return f"{self._claim[row].text} has another role in the quote"
+            begins = [at for at in range(first + 1, last + 1) if self._begins_clause(at)]
+            for start, end in reversed(list(zip(begins, [*begins[1:], last], strict=False))):
+                one = self._text[start]
+                found = self._subject_of_its_own(start, end)
+                if found and (
+                    start == begins[-1] or one.word in self._words.joins | self._words.breaks
+                ):
+                    return f"{self._claim[beside].text} is said of {found} in the quote"
+                # What "and" adds, or a comma of Chinese, is still said of the subject before.
+                goes_on = not self._words.known.spaced and one.before.strip() in (",", "，")
+                if CLOSED & set(one.before) and not goes_on:
+                    break
+        return ""
+
+    def _is_aside_word(self, place: int) -> bool:
+        """Tell whether a word stands in what is said beside a subject that is left out."""
+        start, small = self._clause(place), self._words.prepositions | self._words.relatives
+        free = [at for at in range(start, place) if at in self._free
+                and self._text[at].is_content and self._text[at].word not in small]  # fmt: skip
+        last = max((at for at in range(start, place) if self._text[at].is_content
+                    and self._text[at].word not in small), default=start - 1)  # fmt: skip
+        behind = self._text[last + 1 : place]
+        led = any(one.word in self._words.prepositions for one in behind)
+        told = bool(free) and self._text[start].word in self._words.relatives
+        head = any(
+            at in self._free and self._text[at].role in (WORD, NAME)
+            and self._text[at].place == self._text[place].place
+            for at in range(start)
+        )  # fmt: skip
+        is_noun = self._text[place].role in (WORD, NAME)
+        # A Chinese subject stands first in its clause.
+        inner = not self._words.known.spaced and len(free) > LONGEST_SUBJECT
+        return is_noun and ((head and (led or told)) or inner)
+
+    def _leaves_out_its_own(self, first: int, last: int) -> bool:
+        """Tell whether a clause of which something is left out takes a word of an earlier one."""
+        start = self._clause(first)
+        if start <= last or self._preposed(self._text, self._clause(last) + 1):
+            return False
+        end = next((at for at in range(first + 1, len(self._text))
+                    if self._clause(at) != start), len(self._text))  # fmt: skip
+        own = range(start, end)
+        pointing = self._words.relatives | self._words.definite
+        if any(self._text[at].word in pointing for at in own):
+            return False
+        return any(at in self._free and self._text[at].is_content for at in own)
+
+    def _stranger(self, row: int, beside: int) -> str:
+        """Tell of a word that stands for one of another sentence, which has its own there."""
+        if self._is_divided(row, beside):
+            return ""
+        first, last = self._partner[row], self._partner[beside]
+        kept = [self._text[at].place for at in self._covered if self._text[at].is_content]
+        leads = kept.count(self._text[first].place) >= kept.count(self._text[last].place)
+        host, step, guest = (first, 1, beside) if leads else (last, -1, row)
+        slot = self._next(self._text, host, step)
+        pointing = self._words.pronouns | self._words.definite
+        between = self._text[min(host, slot or 0) : max(host, slot or 0)]
+        if slot not in self._free or any(one.word in pointing for one in between):
+            return ""
+        other = self._text[slot]
+        if other.role not in (WORD, NAME) or other.place != self._text[host].place:
+            return ""
+        if any(same(other, mine) for mine in self._claim):
+            return ""
+        return f"{self._claim[guest].text} stands for {other.text} in the quote"
+
+    def _subject_of_its_own(self, start: int, end: int) -> str:
+        for at in range(start, end):
+            one = self._text[at]
+            following = self._text[at + 1] if at + 1 < end else one
+            if one.word in self._words.prepositions and following.role not in DATED:
+                break
+            dated = one.role in DATED and any(
+                self._text[kept].role == one.role and self._text[kept].place == one.place
+                and same(self._text[kept + 1], following)
+                for kept in self._covered
+                if kept < start
+            )  # fmt: skip
+            if at in self._free and (dated or self._may_be_subject(one)):
+                return one.text
+        return ""
+
+    def _may_be_noun(self, one: ClaimToken) -> bool:
+        dictionary = self._words.known.dictionary
+        return not dictionary or one.role == NAME or bool(cases_of(one, dictionary))
+
+    def _may_be_subject(self, one: ClaimToken) -> bool:
+        if one.role not in (WORD, NAME) or one.word.endswith("ly"):
+            return False
+        if any(same(one, mine) for mine in self._claim):
+            return False
+        dictionary = self._words.known.dictionary
+        cases = cases_of(one, dictionary) if dictionary else set()
+        return "nomn" in cases or (not cases and (not dictionary or one.role == NAME))
+
+    def _order(self) -> str:
+        dictionary = self._words.known.dictionary
+        for row, one in enumerate(self._claim):
+            place = self._partner.get(row)
+            after = self._after(self._claim, row)
+            if place is None or after is None or after not in self._partner:
+                continue
+            then = self._partner[after]
+            if self._text[then].place != self._text[place].place:
+                continue
+            turned = (self._turned and one.word in self._words.comparators) or any(
+                sense.group.startswith(RELATIONS)
+                and contradict(one, self._text[place], self._words)
+                for sense in one.senses
+            )
+            related = any(sense.group.startswith(RELATIONS) for sense in one.senses)
+            joining = one.role == FUNCTION or " " in one.text
+            directed = (related and joining) or one.word in self._words.agents
+            apart = place < then and any(
+                CLOSED & set(each.before) for each in self._text[place + 1 : then + 1]
+            )
+            if directed and one.role != NUMBER and (apart or (then < place) != turned):
+                return f"{one.text} joins other things in the quote"
+            reversed_ = row in self._moved or after in self._moved
+            if (
+                dictionary
+                or not reversed_
+                or not {one.role, self._claim[after].role} <= set(CONTENT)
+            ):
+                continue
+            if then < place and self._adjoin(then, place) and self._unlinked(row, after):
+                if not self._turned and not self._helped(row, after):
+                    return f"{one.text} has another role in the quote"
+        return ""
+
+    def _adjoin(self, first: int, last: int) -> bool:
+        """Tell whether two words of the evidence stand side by side, but for articles."""
+        between = self._text[first + 1 : last + 1]
+        links = self._words.prepositions | self._words.joins | {"of", "的", "之"}
+        return sum(one.is_content for one in between) <= NEIGHBOURS and not any(
+            CLOSED & set(one.before) or one.word in links for one in between
+        )
+
+    def _unlinked(self, row: int, after: int) -> bool:
+        links = (
+            self._words.prepositions | self._words.joins | self._words.agents | {"of", "的", "之"}
+        )
+        return not any(one.word in links for one in self._claim[row + 1 : after])
+
+    def _helped(self, row: int, after: int) -> bool:
+        """Tell whether a passive of the claim needs no doer, or an adverb goes where it will."""
+        return any(self._claim[at].word.endswith("ly") for at in (row, after))

@@ -1,0 +1,190 @@
+"""Find who did what to whom exchanged between a claim and its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.language.words import readings
+from reasoning.claims.alignment import same
+from reasoning.claims.edits import CONTENT, NEIGHBOURS, Edits, cases_of, genders_of, is_passive
+from reasoning.claims.tokens import NAME, NUMBER, WORD, ClaimToken
+from reasoning.claims.words import RELATIONS
+
+
+class RoleEdits(Edits):
+    """Judge the roles of an alignment."""
+
+    def _roles(self) -> str:
+        relation, reason = 0, ""
+        swapped = [row for row in self._exchanged if self._swaps(row)]
+        compared = any(self._claim[row].word in self._words.comparators for row in self._partner)
+        for row, one in enumerate(self._claim):
+            if row in self._partner:
+                continue
+            opposed = self._opposite(one)
+            if opposed is None:
+                continue
+            related = compared or any(sense.group.startswith(RELATIONS) for sense in one.senses)
+            relation += related
+            if related and (self._flips(row, opposed) or (compared and swapped)):
+                self._partner.setdefault(row, opposed)
+            else:
+                reason = reason or f"{one.text} is the opposite of {self._text[opposed].text}"
+        turned = self._turned = (relation + self._voice_changed()) % 2 == 1
+        if (
+            swapped
+            and not turned
+            and not self._all_listed(swapped)
+            and not self._free_order(swapped)
+        ):
+            ours = self._claim[swapped[0]].text
+            return f"{ours} has another role in the quote"
+        if reason:
+            return reason
+        doer = self._doer_changed()
+        if doer:
+            return f"{doer} has another role in the quote"
+        if self._cases_changed() and not turned:
+            return "the cases of its nouns are exchanged"
+        return ""
+
+    def _flips(self, row: int, place: int) -> bool:
+        """Tell whether what stood before "before" stands behind the "after" of the claim."""
+        content = [at for at in sorted(self._partner) if self._claim[at].role in (*CONTENT, NUMBER)]
+        before = [self._partner[at] for at in content if at < row][-NEIGHBOURS:]
+        after = [self._partner[at] for at in content if at > row][:NEIGHBOURS]
+        return any(at > place for at in before) and any(at < place for at in after)
+
+    def _swaps(self, row: int) -> bool:
+        """Tell whether a word stands where the evidence has one that stands where it has another.
+
+        So do both of two that change their places, and all of several.
+        """
+        place = self._exchanged[row]
+        taken = next((at for at, there in self._moved.items() if there == place), None)
+        both = self._claim[row].is_content and self._text[place].is_content
+        return both and row in self._moved and taken in self._exchanged
+
+    def _voice_changed(self) -> int:
+        """Return 1 where just one of the two says who did it as a passive does."""
+        ours = sum(self._is_agent(self._claim, row) for row in range(len(self._claim)))
+        theirs = sum(
+            self._is_agent(self._text, place) and self._keeps_doer(place)
+            for place in range(len(self._text))
+        )
+        verbs = sum(
+            is_passive(self._claim[row], self._words) != is_passive(self._text[place], self._words)
+            for row, place in self._partner.items()
+        )
+        return (abs(ours - theirs) + verbs) % 2
+
+    def _doer_changed(self) -> str:
+        """Name what a passive of one of the two says did it, while the other has it done to."""
+        rows = {place: row for row, place in self._partner.items()}
+        for tokens, partner, known in (
+            (self._text, rows, self._covered),
+            (self._claim, self._partner, self._partner),
+        ):
+            for place in range(len(tokens)):
+                if place in known or not self._is_agent(tokens, place):
+                    continue
+                after = self._after(tokens, place)
+                verb = next(
+                    (at for at in range(place - 1, -1, -1) if tokens[at].role == WORD), None
+                )
+                if after in partner and verb in partner and partner[after] > partner[verb]:
+                    return tokens[after].text
+        return self._instrument_changed()
+
+    def _instrument_changed(self) -> str:
+        """Name the doer of a passive, known by its case, that is no subject in the active."""
+        dictionary = self._words.known.dictionary
+        if not dictionary:
+            return ""
+        verbs = [
+            (is_passive(self._claim[row], self._words), is_passive(self._text[at], self._words))
+            for row, at in self._partner.items()
+        ]
+        for row, at in self._partner.items():
+            one, other = self._claim[row], self._text[at]
+            if one.word == other.word:
+                continue
+            ours, theirs = cases_of(one, dictionary), cases_of(other, dictionary)
+            if theirs and theirs <= {"datv", "loct"} and "nomn" in ours:
+                return one.text  # to whom it was done does it
+            for passive, active, kind, tokens, at_active in (
+                (ours, theirs, (True, False), self._text, at),
+                (theirs, ours, (False, True), self._claim, row),
+            ):
+                if kind not in verbs or passive != {"ablt"} or not active:
+                    continue
+                # Where its form leaves it open, the doer stands before what it does.
+                behind = "accs" in active and any(each.role == WORD for each in tokens[:at_active])
+                if "nomn" not in active or behind:
+                    return one.text
+        return ""
+
+    def _keeps_doer(self, place: int) -> bool:
+        after = self._after(self._text, place)
+        return place in self._covered or (after is not None and after in self._covered)
+
+    def _all_listed(self, swapped: Sequence[int]) -> bool:
+        """Tell whether the swapped words only stand in another order of a list."""
+        return all(
+            self._is_joined(self._claim, row) and self._is_joined(self._text, self._moved[row])
+            for row in swapped
+        )
+
+    def _is_joined(self, tokens: Sequence[ClaimToken], place: int) -> bool:
+        return any(
+            one.word in self._words.joins or {",", "、"} & set(tokens[place].before)
+            for one in (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
+        )
+
+    def _free_order(self, swapped: Sequence[int]) -> bool:
+        """Tell whether cases say who did what, so that the order does not."""
+        dictionary = self._words.known.dictionary
+        if not dictionary:
+            return False
+        is_clear = False
+        for row in swapped:
+            one, other = self._claim[row], self._text[self._moved[row]]
+            if (
+                one.role not in (WORD, NAME)
+                or one.word != other.word
+                or self._preposed(self._claim, row)
+            ):
+                return False
+            # "Mount A" and "than Mount B": the noun before a name has the case of the two.
+            ours, theirs = (
+                tokens[at - 1] if at else None
+                for tokens, at in ((self._claim, row), (self._text, self._moved[row]))
+            )
+            if ours and theirs and same(ours, theirs) and ours.word != theirs.word:
+                return False
+            cases = {reading.case for reading in readings(one.word, dictionary)[:3]}
+            is_clear = is_clear or "nomn" not in cases
+        return is_clear
+
+    def _cases_changed(self) -> bool:
+        """Tell whether a subject of the evidence is an object of the claim and the reverse."""
+        dictionary = self._words.known.dictionary
+        if not dictionary:
+            return False
+        became_object = became_subject = False
+        oblique = {"gent", "datv", "loct", "accs"}
+        for row, place in self._partner.items():
+            one, other = self._claim[row], self._text[place]
+            if one.role not in (WORD, NAME) or one.word == other.word:
+                continue
+            ours = cases_of(one, dictionary, genders_of(other, dictionary))
+            theirs = cases_of(other, dictionary, genders_of(one, dictionary))
+            if not ours or not theirs:
+                continue
+            compared = row and self._claim[row - 1].word in self._words.comparators
+            if not compared and (one.role == NAME or self._preposed(self._text, place)):
+                if theirs <= oblique and "nomn" in ours and not ours & oblique:
+                    return True
+            became_object |= "nomn" in theirs and "nomn" not in ours
+            became_subject |= "nomn" not in theirs and "nomn" in ours
+        return became_object and became_subject
