@@ -312,6 +312,8 @@ class Reader:
             if isinstance(item, LoadFailure):
                 file.failures.append(item)
                 continue
+            if item.unseen:
+                self._summary.unseen[source.relative] += item.unseen
             document = clean_document(item, plain=self._reading.settings.library.drop_links)
             problem = self._unusable(document, file)
             if not problem:
