@@ -340,6 +340,51 @@ def test_a_damaged_and_an_erased_document_are_gone_from_history(world: World) ->
     assert not later.result["warnings"] and world.load(later) == later
 
 
+COUNT = "How many tickets have the status open?"
+
+
+def put_tickets(world: World, *acls: str) -> None:
+    """Put tickets with the status open: one for each access list, "" for everybody."""
+    for number, acl in enumerate(acls):
+        fields = {"status": "open", "owner": f"zqowner{number}"}
+        given: dict[str, Any] = {"fields": fields, "acl": [acl] if acl else []}
+        made = document(world.collection, f"t{number}", "A ticket of the harbour.", **given)
+        write(world.session.store, world.collection, [made], FakeEmbedder())
+
+
+def test_counts_follow_rights_and_erasure_and_say_which(world: World) -> None:
+    put_tickets(world, "", "", "legal")
+    talk = world.begin()
+    run = world.ask(COUNT, talk=talk)
+    later = world.ask("When was the harbour case agreed?", talk=talk)
+    assert "3" in run.result["answer"] and world.load(run) == run
+    assert world.load(run, PLAIN).result["answer"] == f"[{WITHHELD}]"
+    named = named_document(parts(world.session.store).database.read(), world.collection, "t2")
+    world.session.store.maintenance.forget(world.collection, [named])
+    kept = world.load(run)
+    assert "withheld" not in kept.result and kept.result["answer"].startswith("[erased")
+    assert world.load(later).result == later.result
+    lesser = world.load(run, PLAIN)
+    assert "erased" not in str(lesser.result) and WITHHELD in str(lesser.result["warnings"])
+    world.session.store.intake.set_access([world.collection], "t1", acl=["other"], by=LEA)
+    assert "withheld" in world.load(run).result and "withheld" in world.load(later).result
+
+
+def test_a_run_of_before_counts_were_noted_is_withheld(world: World) -> None:
+    put_tickets(world, "", "")
+    talk = world.begin()
+    runs = [world.ask(one, talk=talk) for one in (COUNT, "When was the harbour case agreed?")]
+    alone = world.ask("When was the harbour case agreed?")
+    with parts(world.session.store).database.write() as connection:
+        connection.execute("UPDATE runs SET result = json_remove(result, '$.access.counted')")
+        sign(connection, "runs", "1")
+    shown = [world.load(run).result for run in runs]
+    assert all("withheld" in one for one in shown) and "2" not in shown[0]["answer"]
+    assert "2 records" not in str(world.turns(talk)) and world.load(alone) == alone
+    after = world.ask("And when was it agreed?", talk=talk)
+    assert "2 records" not in world.state(talk) and "withheld" in world.load(after).result
+
+
 def test_confined_callers_and_other_versions_see_no_more(world: World) -> None:
     run = world.ask(SUM)
     confined = LEA.model_copy(update={"allowed_sources": ("dates*",)})
