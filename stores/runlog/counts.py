@@ -59,20 +59,20 @@ def counts_same(connection: sqlite3.Connection, reader: AuthContext, then: Count
 
 @contextmanager
 def renewed_counts(connection: sqlite3.Connection, collection: Collection) -> Iterator[None]:
-    """Let the block erase records; counts that held before it hold behind it, for who asked.
+    """Let the block erase records; counts that same before it hold behind it, for who asked.
 
     What rested on them is erased as well: it is not closed to them.
     """
-    held = {
+    same = {
         (run_id, place): then
         for run_id, reader, access in _runs(connection, collection)
         for place, then in enumerate(_all(access))
         if reader(then) == then
     }
     yield
-    for run_id, reader, access in _runs(connection, collection) if held else ():
+    for run_id, reader, access in _runs(connection, collection) if same else ():
         for place, then in enumerate(_all(access)):
-            if (run_id, place) in held:
+            if (run_id, place) in same:
                 then.update(reader(then))
         connection.execute(
             "UPDATE runs SET result = json_set(result, '$.access', json(?)) WHERE run_id = ?",

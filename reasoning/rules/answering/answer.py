@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import exp
 from typing import Literal
 
+from core.language.orders import gives_orders
 from core.settings import Settings
 from core.types import Claim, Draft, Evidence, Plan, SubQuestion
 from reasoning.rules.answering.blocks import (
@@ -21,7 +22,6 @@ from reasoning.rules.answering.blocks import (
 )
 from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, dated
-from reasoning.rules.answering.orders import gives_orders
 from reasoning.rules.answering.relevance import (
     VECTOR_SCORE,
     Relevance,

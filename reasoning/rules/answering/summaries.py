@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.language.orders import gives_orders
 from core.metadata import LISTED_CHUNKS, ROW
 from core.types import Call, Claim, Evidence, Plan, SubQuestion, ToolSpec, Understanding
 from languages.language import find_language
 from models.vectors import central
 from reasoning.rules.answering.blocks import ITEM, RECORD_LABEL, spans_of
 from reasoning.rules.answering.features import CLOSING, ENDS, SHORT, terms_of
-from reasoning.rules.answering.orders import gives_orders
 from reasoning.rules.answering.relevance import Relevance
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.records.answers import claim_of

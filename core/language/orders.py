@@ -18,8 +18,8 @@ def gives_orders(text: str, start: int, end: int) -> bool:
 @lru_cache(maxsize=256)  # passages at once; chosen, not measured
 def _found(text: str) -> tuple[tuple[int, int], ...]:
     """Return where orders begin, and where their paragraphs end."""
-    said = [one for one in _SENTENCE.finditer(text) if _orders().search(one.group())]
-    ends = [(one.start(), text.find("\n\n", one.end())) for one in said]
+    sentences = [one for one in _SENTENCE.finditer(text) if _orders().search(one.group())]
+    ends = [(one.start(), text.find("\n\n", one.end())) for one in sentences]
     return tuple((start, len(text) if end < 0 else end) for start, end in ends)
 
 
