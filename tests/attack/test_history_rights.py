@@ -504,6 +504,7 @@ def test_every_reading_place_has_a_probe() -> None:
 
 ROLES, NAMES = ("red", "blue"), ("case", "dates", "society", "berg")
 BILLS = ("bill0", "bill1")
+ALL = "opinions of all"  # as a path
 TOTAL = "What is the sum of the price of all bills?"
 PRINCIPALS = (*ROLES, "user:lea", "user:tom")
 acls = st.frozensets(st.sampled_from(PRINCIPALS), max_size=2)
@@ -611,7 +612,7 @@ def stored_views(world: World, auth: AuthContext, runs: Sequence[str], talk: str
         "talk": lambda: kept.load_conversation(auth, talk),
         "turns": turns,
         "opinions": lambda: list(kept.export_feedback(auth)),
-        "opinions of all": lambda: list(kept.export_feedback(admin, everyone=True)),
+        ALL: lambda: list(kept.export_feedback(admin, everyone=True)),
         "documents": listed,
         "names": lambda: store.catalogue.document_names(auth, world.collection.id),
         "records": lambda: store.catalogue.describe_records(auth, world.collection.id),
@@ -710,14 +711,15 @@ class Worlds:
     ) -> None:
         """Find the sum of what the asker could see only with who may see just that now."""
         of_then = {one.name for one in then if one.open_to(asker)}
-        mark = str(sum(one.price for one in then if one.name in of_then))
-        for reader, paths in told if of_then else ():
+        mark = str(sum(one.price for one in then))
+        for reader, paths in told if len(of_then) > 1 else ():  # the price of one is in lists
             self.cases += len(paths)
-            may = {one.name for one in then if later[one.name].open_to(reader)} == of_then
-            seen = {path for path, text in paths.items() if mark in text}
-            excerpts = {path: _around(paths[path], mark) for path in seen}
-            assert not seen or may, (mark, of_then, reader, later, excerpts)
-            self.sums += len(seen)
+            for path in (path for path, text in paths.items() if mark in text):
+                # The opinions of all are read by an admin of another name.
+                who = reader.model_copy(update={"user": "ada"}) if path == ALL else reader
+                may = {one.name for one in then if later[one.name].open_to(who)}
+                assert may == of_then, (mark, who, later, path, _around(paths[path], mark))
+                self.sums += 1
 
     def change(self, world: World, now: Version, how: str) -> Version:
         """Change a document; return it as it is then."""
