@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ from core.errors import CallerError, CarrelError, StorageError
 from core.question import joined_names
 from core.settings import PATHS, Settings, known_values, load_settings
 from stores.folder import CATALOGUE, private_files
-from stores.lock import OwnedError, OwnerLock, locked
+from stores.lock import OwnedError, OwnerLock, locked, read_owner
 from stores.sqlite.database import damaged
 from stores.sqlite.implementation import opened_record
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from app.session import Session
     from stores.ports import Record
 
+STARTING_SECONDS, POLL_SECONDS = 20.0, 0.2  # a server listens after 9 to 13 s at 2 busy cores
 LONGEST_VERSION = 64  # as a key's version_policy over HTTP
 
 
@@ -216,7 +218,12 @@ def owned(settings: Settings, *, create: bool = False, alone: bool = False) -> I
         try:
             lock = locked(settings, create=create)
         except OwnedError as error:
-            owner = error.owner
+            owner, waited = error.owner, 0.0
+            # A server that is starting takes commands when it listens.
+            while owner and owner.is_starting and not alone and waited < STARTING_SECONDS:
+                waited += POLL_SECONDS
+                time.sleep(POLL_SECONDS)
+                owner = read_owner(error.folder) or owner
             if owner is None or not owner.port or not owner.is_here:
                 raise
 

@@ -41,6 +41,12 @@ class StopReason(StrEnum):
     clarification_needed = "clarification_needed"
 
 
+LIMITS = (
+    *(StopReason.max_steps, StopReason.max_tool_calls, StopReason.max_tokens),
+    *(StopReason.timeout, StopReason.policy),
+)
+
+
 class Evidence(FrozenModel):
     """Hold one chunk and how it was found.
 

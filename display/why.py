@@ -10,14 +10,13 @@ from core.language.cues import cues
 from core.language.detect import detect_language
 from core.metadata import ANY, ROW
 from core.trace import RunRecord
-from core.types import Evidence, StopReason
+from core.types import LIMITS, Evidence, StopReason
 from display.html import line
 
 ENOUGH = 2  # the least grade that answers, as the graph has it
 NAMED = 3  # sources, values and filters that a sentence names; chosen
 LONGEST = 80  # characters of a title, a value or a filter; chosen
 LOCAL = "local"  # who asks at this machine without roles sees every document
-LIMITS = ("max_steps", "max_tool_calls", "max_tokens", "timeout", "policy")
 
 
 class Explanation(NamedTuple):

@@ -20,6 +20,7 @@ from core.errors import CallerError
 from core.language.sentences import sentence_spans
 from core.metadata import ROW
 from core.types import (
+    LIMITS,
     Call,
     Claim,
     Draft,
@@ -70,7 +71,6 @@ SEEN = {
     "retrieval": "right calls do not find the gold evidence, which the caller may see",
 }
 # What a run may spend ended it, whatever its parts would have done.
-LIMITS = ("max_steps", "max_tool_calls", "max_tokens", "timeout", "policy")
 CAUSES = (*STAGES, *(name for name in SEEN if name not in STAGES))
 
 

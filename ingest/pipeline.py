@@ -134,7 +134,8 @@ class Pipeline:
             summary.documents, summary.chunks = self._intake.count_in_files(collection, given)
         notes = arrange(self._store, collection, self._settings, self._reading.access.auth)
         self._finish()
-        summary.notes = [*self._chunkers.notes, *notes, *self._unfinished()]
+        unread = summary.note_unseen()
+        summary.notes = [*self._chunkers.notes, *unread, *notes, *self._unfinished()]
         summary.seconds = round(time.monotonic() - started, 3)
         return summary
 

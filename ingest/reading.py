@@ -21,7 +21,13 @@ from ingest.sandbox.pool import Sandbox
 from ingest.steps import Batch, Parsed, Relabelled
 from ingest.summary import ReadFile, Summary
 from ingest.types import LoadFailure, ParsedDocument
-from ingest.usable import FieldNames, IngestContext, load, with_metadata_passage
+from ingest.usable import (
+    FieldNames,
+    IngestContext,
+    load,
+    with_metadata_passage,
+    without_hidden_orders,
+)
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.files import LeftOutRow
 from stores.sqlite.rows import NEXT, PREVIOUS, DocumentRow, FileRow, document_key
@@ -312,7 +318,10 @@ class Reader:
             if isinstance(item, LoadFailure):
                 file.failures.append(item)
                 continue
+            if item.unseen:
+                self._summary.unseen[source.relative] += item.unseen
             document = clean_document(item, plain=self._reading.settings.library.drop_links)
+            document = without_hidden_orders(document)
             problem = self._unusable(document, file)
             if not problem:
                 refused = self._fields.refusal(document, file.relative)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,8 @@ class Summary:
     """Say what an ingest did; `documents` and `chunks` are what the files amount to now.
 
     `others` is how many more files the folders hold, of formats that are not read.
-    `notes` say what was done otherwise than the settings ask.
+    `notes` say what was done otherwise than the settings ask; `unseen` counts by file the pieces of
+    text that its readers do not see, and that were not read.
     """
 
     files: int = 0
@@ -30,9 +32,18 @@ class Summary:
     failed: list[LoadFailure] = field(default_factory=list)
     left_out: list[LoadFailure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unseen: Counter[str] = field(default_factory=Counter)
     documents: int = 0
     chunks: int = 0
     seconds: float = 0.0
+
+    def note_unseen(self) -> list[str]:
+        """Say which text was not read, since readers of its files do not see it."""
+        if not self.unseen:
+            return []
+        count, files = self.unseen.total(), len(self.unseen)
+        named = f"in {files} files, the first '{next(iter(self.unseen))}'"
+        return [f"{count} pieces of text {named}, are hidden from its readers and were not read"]
 
     @property
     def ok(self) -> bool:

@@ -31,7 +31,8 @@ class ParsedDocument(BaseModel):
 
     `document_id` is stable across runs (a record's own id, or the path below the ingested folder);
     `source` is what a person is shown (path, plus "#id" for a record); `fields` are a record's
-    queryable fields, scalars or lists of scalars; `metadata` describes the document.
+    queryable fields, scalars or lists of scalars; `metadata` describes it; `unseen` counts
+    pieces of text that readers of the file do not see, and which are not in it.
     """
 
     document_id: str
@@ -42,6 +43,7 @@ class ParsedDocument(BaseModel):
     is_record: bool = False
     fields: dict[str, Any] = Field(default_factory=dict)
     metadata: dict[str, Any] = Field(default_factory=dict)
+    unseen: int = 0
 
     @classmethod
     def of_file(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from core.errors import DocumentError
+from core.language.orders import gives_orders
 from core.metadata import humanise
 from core.settings import Settings
 from ingest.discover import SourceFile
@@ -41,6 +43,22 @@ def load(file: SourceFile, limits: LoadLimits, sandbox: Sandbox) -> Iterator[Loa
         # What the process sent is no document, or one that does not fit here.
         reason = "the parser gave no usable answer for this file; convert it to another format"
         yield LoadFailure(path=file.relative, reason=reason)
+
+
+def without_hidden_orders(document: ParsedDocument) -> ParsedDocument:
+    """Return a file's document without properties that give orders: no reader of it sees them."""
+    if document.is_record:
+        return document
+    kept = {
+        name: value
+        for name, value in document.metadata.items()
+        if not gives_orders(str(value), 0, len(str(value)))
+    }
+    shown = any(document.title in block.text for block in document.blocks)
+    title = document.title
+    if not shown and gives_orders(title, 0, len(title)):
+        title = PurePosixPath(document.source).stem
+    return document.model_copy(update={"metadata": kept, "title": title})
 
 
 class FieldNames:

@@ -11,6 +11,7 @@ from core.errors import shorten
 from core.metadata import ANY, ROW
 from core.trace import StreamEvent
 from core.types import (
+    LIMITS,
     Claim,
     Conflict,
     Draft,
@@ -131,15 +132,18 @@ def render_refusal(
     words = lexicon(query.language)
     reasons = words.known.messages["stop_reasons"]
     looked_for = [question.query for question in plan.questions] if plan else [query.question]
-    lines = [words.message("refusal"), *_nearest_lines(given, words)]
+    sentence = reasons.get(why.value, reasons[StopReason.no_relevant_evidence.value])
+    limited = why in LIMITS and why.value in reasons
+    opening = words.message("limited").format(why=sentence) if limited else words.message("refusal")
+    lines = [opening, *_nearest_lines(given, words)]
     if given.similar:
         lines.append(words.message("similar").format(titles="; ".join(given.similar)))
     where = ", ".join(dict.fromkeys(tools)) or "–"
     line = words.message("searched").format(where=where, what="; ".join(looked_for))
     lines.append(re.sub(r"(?<=[.?!。？！])[.。]$", "", line))  # a question has its own mark
     lines += _limit_lines(given, words)
-    sentence = reasons.get(why.value, reasons[StopReason.no_relevant_evidence.value])
-    lines.append(words.message("stopped").format(why=sentence))
+    if not limited:
+        lines.append(words.message("stopped").format(why=sentence))
     return "\n".join(lines)
 
 

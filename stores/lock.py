@@ -60,6 +60,12 @@ class Owner:
         return bool(self.url)
 
     @property
+    def is_starting(self) -> bool:
+        """Tell whether it is a server of this machine that does not take commands yet."""
+        is_server = self.command.endswith(" serve")
+        return is_server and not self.port and self.is_here and not self.is_gone
+
+    @property
     def is_gone(self) -> bool:
         """Tell whether no process of this machine has the number any more."""
         if not self.is_here or os.name != "posix":  # elsewhere a signal 0 would end it

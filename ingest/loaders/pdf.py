@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pypdfium2  # type: ignore[import-untyped]
 from pypdfium2 import raw
@@ -22,6 +22,7 @@ from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits, because, check_pages
 from ingest.loaders.text.plain_text import first_short_line
+from ingest.loaders.visibility import WHITE, Colour, is_legible
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:
@@ -274,11 +275,13 @@ def ranges(numbers: Sequence[int]) -> str:
 
 
 _PASSWORD = "the PDF is password-protected; remove the password and ingest again"
-# The pages' texts, the metadata, and the numbers of the pages that are pictures.
-_Read = tuple[list[str], dict[str, Any], list[int]]
+# The pages' texts, the metadata, the numbers of the pages that are pictures, and how many pieces of
+# text are not seen.
+_Read = tuple[list[str], dict[str, Any], list[int], int]
 _MAX_FORM_DEPTH = 3  # of pictures within forms; chosen, not measured
-_MIN_POINTS = 1.0  # of letters that can be read; chosen, not measured
-_WHITE = 255
+_EVERYWHERE = (-math.inf, -math.inf, math.inf, math.inf)
+_RECTANGLE = 5  # segments of one at most
+_MIN_SIDE = 3.0  # points of what text can lie on; a line is thinner; chosen, not measured
 _NO_TEXT = "no text layer; OCR it first"
 _USELESS = {"(anonymous)", "anonymous", "(unspecified)", "unspecified", "unknown", "none", "user"}
 _USELESS_TITLE = ("untitled", "microsoft word -", "document", "layout 1")
@@ -286,7 +289,7 @@ _USELESS_TITLE = ("untitled", "microsoft word -", "document", "layout 1")
 
 def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the one document of a PDF file, and name the pages that are pictures."""
-    raw, described, pictures = _read(path, limits)
+    raw, described, pictures, unseen = _read(path, limits)
     pages = page_texts(raw)
     blocks = [
         Block(text=text, page=number) for number, text in enumerate(pages, start=1) if text.strip()
@@ -301,7 +304,9 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     if title.lower().startswith(_USELESS_TITLE) or not any(c.isalpha() for c in title):
         described.pop("title", None)
         title = first_short_line(next((page for page in raw if page.strip()), ""))
-    yield ParsedDocument.of_file(relative, "pdf", blocks, described | {"pages": len(pages)}, title)
+    described |= {"pages": len(pages)}
+    found = ParsedDocument.of_file(relative, "pdf", blocks, described, title)
+    yield found.model_copy(update={"unseen": unseen})
 
 
 def _read(path: Path, limits: LoadLimits) -> _Read:
@@ -310,16 +315,16 @@ def _read(path: Path, limits: LoadLimits) -> _Read:
     pages: list[str] | None = None
     for reader in (_with_pdfium, _with_pypdf):
         try:
-            pages, described, pictures = reader(path, limits)
+            pages, described, pictures, unseen = reader(path, limits)
         except (DocumentError, MemoryError):
             raise
         except Exception as error:  # damaged files raise anything
             failures.append(because(error))
             continue
         if any(page.strip() for page in pages):
-            return pages, described, pictures
+            return pages, described, pictures, unseen
     if pages is not None:
-        return pages, {}, []
+        return pages, {}, [], 0
     raise DocumentError(f"the PDF is damaged; neither parser can open it{failures[-1]}")
 
 
@@ -332,10 +337,10 @@ def _with_pdfium(path: Path, limits: LoadLimits) -> _Read:
         raise
     try:
         check_pages(len(document), "PDF", "pages", limits)
-        pages, pictures = [], []
+        pages, pictures, unseen = [], [], 0
         for index in range(len(document)):
             page = document[index]
-            _remove_unseen(page)
+            unseen += _remove_unseen(page)
             text_page = page.get_textpage()
             pages.append(_text(text_page))
             text_page.close()
@@ -350,31 +355,74 @@ def _with_pdfium(path: Path, limits: LoadLimits) -> _Read:
     for index, text in (read_form_fields(path) if has_form else {}).items():
         if index < len(pages):
             pages[index] = f"{pages[index]}\n\n{text}".strip()
-    return pages, _read_metadata(info), [at for at in pictures if not pages[at - 1].strip()]
+    scans = [at for at in pictures if not pages[at - 1].strip()]
+    return pages, _read_metadata(info), scans, unseen
 
 
-def _remove_unseen(page: Any) -> None:  # noqa: ANN401 (a page of pypdfium2)
-    """Take out text that nobody sees: too small, or white or invisible and not on anything.
+def _remove_unseen(page: Any) -> int:  # noqa: ANN401 (a page of pypdfium2)
+    """Take out text that nobody sees: too small, or of the colour of what it is on; count it.
 
     Invisible text on a picture is what OCR read in a scan.
     """
-    found = []
-    for one in page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], max_depth=1):
-        colour = [ctypes.c_uint() for _ in range(4)]
-        raw.FPDFPageObj_GetFillColor(one, *map(ctypes.byref, colour))
-        invisible = raw.FPDFTextObj_GetTextRenderMode(one) == raw.FPDF_TEXTRENDERMODE_INVISIBLE
-        size, matrix = ctypes.c_float(), one.get_matrix().get()
-        raw.FPDFTextObj_GetFontSize(one, ctypes.byref(size))
-        if size.value * math.hypot(matrix[2], matrix[3]) < _MIN_POINTS:
-            found.append((one, None))
-        elif invisible or colour[3].value == 0 or min(c.value for c in colour[:3]) == _WHITE:
-            found.append((one, one.get_bounds()))
-    others = [raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_FORM]
-    drawn = page.get_objects(filter=others, max_depth=1) if any(box for _, box in found) else ()
-    below = [other.get_bounds() for other in drawn]
-    for one, box in found:
-        if box is None or not any(_covers(other, box) for other in below):
-            page.remove_obj(one)
+    drawn: list[_Drawn] = []
+    gone, unprinted, pictures = [], [], []
+    for one in page.get_objects(max_depth=_MAX_FORM_DEPTH):
+        if one.type == raw.FPDF_PAGEOBJ_TEXT:
+            if raw.FPDFTextObj_GetTextRenderMode(one) == raw.FPDF_TEXTRENDERMODE_INVISIBLE:
+                unprinted.append(one)
+            elif not _is_seen(one, drawn):
+                gone.append(one)
+        elif one.type != raw.FPDF_PAGEOBJ_PATH:  # a picture, a gradient, a form of more objects
+            pictures += [one.get_bounds()] if one.type == raw.FPDF_PAGEOBJ_IMAGE else []
+            drawn.append(_Drawn(_EVERYWHERE if one.level else one.get_bounds(), None))
+        elif _is_filled(one):
+            left, bottom, right, top = box = one.get_bounds()
+            if min(right - left, top - bottom) >= _MIN_SIDE:
+                # Places in a form are not those of its page; a frame is a shape with a hole.
+                plain = not one.level and raw.FPDFPath_CountSegments(one) <= _RECTANGLE
+                drawn.append(_Drawn(box, _fill(one) if plain else None))
+    for one in unprinted:
+        if not any(_covers(box, one.get_bounds()) for box in pictures):
+            gone.append(one)
+    for one in gone:
+        page.remove_obj(one)
+    return len(gone)
+
+
+class _Drawn(NamedTuple):
+    """Hold what is below text: its box, and its colour where it has one."""
+
+    box: Sequence[float]
+    colour: Colour | None
+
+
+def _is_seen(one: Any, drawn: list[_Drawn]) -> bool:  # noqa: ANN401
+    """Tell whether a piece of text can be made out on the last thing drawn where it stands."""
+    ink = _fill(one)
+    size, matrix = ctypes.c_float(), one.get_matrix().get()
+    raw.FPDFTextObj_GetFontSize(one, ctypes.byref(size))
+    points = size.value * math.hypot(matrix[2], matrix[3])
+    if not is_legible(None, None, points):
+        return False
+    if raw.FPDFTextObj_GetTextRenderMode(one) != raw.FPDF_TEXTRENDERMODE_FILL:
+        return True  # its outline is drawn, in a colour of its own
+    if all(is_legible(ink, paper) for paper in {WHITE, *(shape.colour for shape in drawn)}):
+        return True
+    box = one.get_bounds()
+    below = (shape.colour for shape in reversed(drawn) if one.level or _covers(shape.box, box))
+    return is_legible(ink, next(below, WHITE))
+
+
+def _fill(one: Any) -> Colour:  # noqa: ANN401
+    values = [ctypes.c_uint() for _ in range(4)]
+    raw.FPDFPageObj_GetFillColor(one, *map(ctypes.byref, values))
+    return Colour(*(value.value / 255 for value in values))
+
+
+def _is_filled(path: Any) -> bool:  # noqa: ANN401
+    mode, stroke = ctypes.c_int(), ctypes.c_int()
+    known = raw.FPDFPath_GetDrawMode(path, ctypes.byref(mode), ctypes.byref(stroke))
+    return bool(known and mode.value)
 
 
 def _covers(outer: Sequence[float], inner: Sequence[float]) -> bool:
@@ -396,7 +444,7 @@ def _with_pypdf(path: Path, limits: LoadLimits) -> _Read:
         check_pages(len(reader.pages), "PDF", "pages", limits)
         pages = [_page_text(page) for page in reader.pages]
         info = {str(key).lstrip("/"): value for key, value in (reader.metadata or {}).items()}
-    return pages, _read_metadata(info), []
+    return pages, _read_metadata(info), [], 0
 
 
 def _page_text(page: Any) -> str:  # noqa: ANN401 (a pypdf page)

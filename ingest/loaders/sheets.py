@@ -96,6 +96,7 @@ class Sheet:
     merged: list[tuple[int, int, int, int]] = field(default_factory=list)
     hidden: bool = False
     unseen: int = 0  # rows and columns of it that are hidden and not among its rows
+    pale: list[int] = field(default_factory=list)  # rows so far of cells that nobody can make out
 
 
 class Workbook:
@@ -123,6 +124,9 @@ class Workbook:
             for item in self._sheet(sheet):
                 found = True
                 yield item
+            if sheet.pale:
+                reason = f"{len(sheet.pale)} cells in the colour of their paper are not read"
+                yield LoadFailure(path=f"{self._relative}#{sheet.name}", reason=reason)
         blocks = self._outline.finish()
         if not blocks and not found:
             raise DocumentError("no text in any sheet")

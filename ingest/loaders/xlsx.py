@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from importlib import import_module
 from io import BytesIO
@@ -18,6 +18,8 @@ from xml.sax.saxutils import quoteattr
 import openpyxl  # type: ignore[import-untyped]
 import xlrd  # type: ignore[import-untyped]
 from openpyxl import Workbook as Book
+from openpyxl.styles.colors import COLOR_INDEX  # type: ignore[import-untyped]
+from openpyxl.styles.numbers import BUILTIN_FORMATS_MAX_SIZE  # type: ignore[import-untyped]
 from openpyxl.utils.cell import range_boundaries  # type: ignore[import-untyped]
 from xlrd.book import Book as XlsBook  # type: ignore[import-untyped]
 from xlrd.sheet import Cell as XlsCell  # type: ignore[import-untyped]
@@ -29,6 +31,7 @@ from ingest.loaders.limits import LoadLimits, report_damage
 from ingest.loaders.office import ooxml
 from ingest.loaders.records import csv_file
 from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
+from ingest.loaders.visibility import WHITE, Colour, colour_of, is_legible
 from ingest.loaders.web.xml_tree import attribute, child, children, parse_xml
 from ingest.types import Loaded
 
@@ -130,6 +133,7 @@ def _bare(styles: bytes) -> bytes:
 
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*?\bref\s*=\s*"([A-Z]{1,3}\d+:[A-Z]{1,3}\d+)"')
 _UNSEEN = re.compile(rb'<(?:\w+:)?(row|col)\b(?=[^>]*\bhidden\s*=\s*"(?:1|true)")[^>]*>')
+_COLOURED = re.compile(rb"<(?:\w+:)?(?:conditionalFormatting|tablePart)\b")
 _NUMBER = re.compile(rb'\b(r|min|max)\s*=\s*"(\d{1,7})"')
 _MAX_COLUMNS = 16_384  # as many as a spreadsheet has
 _Merged = list[tuple[int, int, int, int]]
@@ -169,32 +173,77 @@ def _open_book(source: str | BytesIO) -> Book:
 
 
 def _sheets(book: Book) -> Iterator[Sheet]:
+    pale = _pale_styles(book)
     for sheet in book.worksheets:
         # A claimed size of a million rows would be filled with empty cells.
         sheet.reset_dimensions()
         if sheet.sheet_state != "visible":
             yield Sheet(sheet.title, iter(()), hidden=True)
             continue
-        merged, rows, columns = _find_areas(book, sheet)
-        shown = _rows(sheet, rows, columns)
-        yield Sheet(sheet.title, shown, merged, unseen=len(rows) + len(columns))
+        merged, rows, columns, coloured = _find_areas(book, sheet)
+        found = Sheet(sheet.title, iter(()), merged, unseen=len(rows) + len(columns))
+        shown = sheet.iter_rows(values_only=True)
+        if pale and not coloured:
+            shown = _without_pale(sheet, pale, found.pale)
+        found.rows = _rows(shown, rows, columns)
+        yield found
 
 
-def _rows(sheet: Any, unseen: set[int], columns: set[int]) -> Iterator[Row]:  # noqa: ANN401 (openpyxl's)
-    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+def _rows(rows: Iterable[Any], unseen: set[int], columns: set[int]) -> Iterator[Row]:
+    for number, row in enumerate(rows, start=1):
         if row and number not in unseen:
             cells = enumerate(row, start=1)
             yield number, [None if at in columns else cell_of(value) for at, value in cells]
 
 
-def _find_areas(book: Any, sheet: Any) -> tuple[_Merged, set[int], set[int]]:  # noqa: ANN401
-    """Find merged areas, hidden rows and hidden columns, which openpyxl leaves out of a stream."""
+def _without_pale(sheet: Any, pale: set[int], left_out: list[int]) -> Iterator[Any]:  # noqa: ANN401
+    """Yield the values of rows; note in `left_out` the row of each cell that nobody can see."""
+    for number, row in enumerate(sheet.iter_rows(), start=1):
+        hidden = [getattr(cell, "_style_id", 0) in pale for cell in row]
+        values = [cell.value for cell in row]
+        empty = (None, "")
+        left_out += [number for no, value in zip(hidden, values, strict=True)
+                     if no and value not in empty]  # fmt: skip
+        yield [None if no else value for no, value in zip(hidden, values, strict=True)]
+
+
+def _pale_styles(book: Any) -> set[int]:  # noqa: ANN401
+    """Return the numbers of the cell styles whose text has the colour of its paper, or none."""
+    found = set()
+    for number, style in enumerate(book._cell_styles):
+        font, fill = book._fonts[style.fontId], book._fills[style.fillId]
+        solid = getattr(fill, "fill_type", None)
+        paper = _shade(fill.fgColor) if solid == "solid" else None if solid else WHITE
+        own = style.numFmtId - BUILTIN_FORMATS_MAX_SIZE
+        written = book._number_formats[own] if 0 <= own < len(book._number_formats) else ""
+        ink = None if font.color is None else _shade(font.color)
+        if written == ";;;" or not is_legible(ink, paper, font.sz):
+            found.add(number)
+    return found
+
+
+def _shade(colour: Any) -> Colour | None:  # noqa: ANN401
+    """Return a colour of openpyxl, None for one of a theme but plain white."""
+    if colour.type == "rgb":
+        return colour_of(str(colour.rgb))
+    if colour.type == "theme":
+        return WHITE if colour.theme == 0 and not colour.tint else None
+    known = colour.type == "indexed" and colour.indexed < len(COLOR_INDEX)
+    return colour_of(COLOR_INDEX[colour.indexed]) if known else None
+
+
+def _find_areas(book: Any, sheet: Any) -> tuple[_Merged, set[int], set[int], bool]:  # noqa: ANN401
+    """Find merged areas, hidden rows and hidden columns, which openpyxl leaves out of a stream.
+
+    The last says whether the sheet has tables or rules that colour cells.
+    """
     found: _Merged = []
     unseen: dict[bytes, set[int]] = {b"row": set(), b"col": set()}
-    rest = b""
+    rest, coloured = b"", False
     with book._archive.open(sheet._worksheet_path) as part:
         while (block := part.read(_BLOCK)) and len(found) < _MAX_MERGED:
             rest = rest[-_LONGEST_TAG:] + block
+            coloured = coloured or _COLOURED.search(rest) is not None
             for match in _MERGED.finditer(rest):
                 left, top, right, bottom = range_boundaries(match.group(1).decode())
                 found.append((top, left, bottom, right))
@@ -203,4 +252,4 @@ def _find_areas(book: Any, sheet: Any) -> tuple[_Merged, set[int], set[int]]:  #
                 first = numbers.get(b"r") or numbers.get(b"min") or 0
                 last = min(numbers.get(b"max", first), _MAX_COLUMNS)
                 unseen[tag[1]].update(range(first, last + 1) if first else ())
-    return list(dict.fromkeys(found)), unseen[b"row"], unseen[b"col"]
+    return list(dict.fromkeys(found)), unseen[b"row"], unseen[b"col"], coloured

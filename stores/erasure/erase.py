@@ -21,6 +21,7 @@ from core.auth import AuthContext
 from stores.erasure.documents import COLUMNS, Gone, erase_documents, forget_vectors
 from stores.erasure.traces import redact_traces
 from stores.runlog.conversations import THREADS
+from stores.runlog.counts import renewed_counts
 from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection, VisiblePassages
 from stores.sqlite.connections import compact, connect
@@ -328,6 +329,7 @@ def _take(
     left = [one for one in documents if connection.execute(query, (one.row_id,)).fetchone()]
     if not left:
         return left, Counter()
-    counts = erase_documents(connection, collection.id, left, access)
-    counts.update(redact_traces(connection, collection, left, access.auth))
+    with renewed_counts(connection, collection):
+        counts = erase_documents(connection, collection.id, left, access)
+        counts.update(redact_traces(connection, collection, left, access.auth))
     return left, counts

@@ -17,6 +17,7 @@ from core.auth import AuthContext
 from core.metadata import ROW
 from core.question import names_of
 from stores.erasure.redaction import ERASED, listed_by, withhold
+from stores.runlog.counts import UNKNOWN, counted, counts_same
 from stores.sqlite.permissions import permission_filter
 from stores.sqlite.sums import LINK, RUN
 
@@ -24,7 +25,8 @@ ASKED = ("roles", "allowed_sources", "version_policy")  # of the rights that a r
 BOOK = "book:"  # before the id of a passage that has the title and authors of its book with it
 
 # What `kept` reads of sound runs r, beside their id.
-KEPT = "r.collection, json_extract(r.result, '$.access') AS access"
+KEPT = f"""r.collection, json_extract(r.result, '$.access') AS access,
+    {UNKNOWN} AS unknown"""
 
 _CHUNKS = """json_each(:names) n CROSS JOIN chunks c ON c.chunk_id = n.value
     CROSS JOIN documents d ON d.id = c.document"""
@@ -43,6 +45,7 @@ class Kept(NamedTuple):
     run_id: str
     collection: str
     access: dict[str, Any]
+    unknown: bool  # whether it rests on counts of which it is not noted what they counted
 
 
 class Closed(NamedTuple):
@@ -73,7 +76,7 @@ class Closed(NamedTuple):
 
 def kept(row: sqlite3.Row) -> Kept:
     """Return a run from a row with its id and the columns of KEPT."""
-    return Kept(row["run_id"], row["collection"], json.loads(row["access"]))
+    return Kept(row["run_id"], row["collection"], json.loads(row["access"]), bool(row["unknown"]))
 
 
 def access_of(
@@ -91,8 +94,8 @@ def access_of(
     """
     access = _named_access(result, trail)
     numbers = collection_ids(connection, reader.tenant, collection)
-    if any(item.get("kind") == ROW for item in result.get("evidence", [])):
-        access["counted"] = _counted(connection, reader, numbers)
+    rows = any(item.get("kind") == ROW for item in result.get("evidence", []))
+    access["counted"] = counted(connection, reader, numbers if rows else [])
     given = {"names": _json(access["of"]), "collections": json.dumps(numbers)}
     columns = """d.key, d.is_open, d.version, (SELECT json_group_array(a.principal)
         FROM document_acl a WHERE a.document = d.id) AS principals"""
@@ -117,38 +120,6 @@ def access_of(
     return access
 
 
-def _counted(
-    connection: sqlite3.Connection,
-    reader: AuthContext,
-    numbers: Iterable[int],
-    last: dict[str, list[int]] | None = None,
-) -> dict[str, list[int]]:
-    """Return, by collection, what tells the records apart that a reader may see, up to `last`.
-
-    That is the last row id, how many they are, and two sums of their ids: later records change
-    nothing, one that was closed or erased since does.
-    """
-    found: dict[str, list[int]] = {}
-    for number in numbers:
-        condition, given = permission_filter(reader.rights, number)
-        row = connection.execute(
-            f"""SELECT coalesce(max(d.id), 0), count(*), coalesce(sum(d.id), 0),
-                coalesce(sum(d.id * d.id % 1000003), 0) FROM documents d
-                WHERE {condition} AND d.is_record = 1 AND (:last IS NULL OR d.id <= :last)""",
-            {**given, "last": last[str(number)][0] if last else None},
-        ).fetchone()
-        found[str(number)] = list(row)
-    return found
-
-
-def _counts_same(
-    connection: sqlite3.Connection, reader: AuthContext, then: dict[str, list[int]]
-) -> bool:
-    """Tell whether a reader may see now just the records that were counted then."""
-    now = _counted(connection, reader, [int(number) for number in then], then)
-    return all(now[number][1:] == kept[1:] for number, kept in then.items())
-
-
 def forget_documents(access: dict[str, Any], keys: Collection[str]) -> bool:
     """Take erased documents out of who could read what, in place; return whether any was there."""
     known = [*access["documents"], *access["before"]]
@@ -170,7 +141,7 @@ def closed_runs(
     known = list(runs)
     opened = _find_open(connection, auth, known)
     found: dict[str, Closed] = {}
-    for run_id, collection, access in known:
+    for run_id, collection, access, unknown in known:
         documents, now = access["documents"], opened[collection]
         names = frozenset(
             name
@@ -179,9 +150,8 @@ def closed_runs(
         )
         before = not all(_is_open(auth, one, now) for one in access["before"])
         earlier = access.get("counted_before", [])
-        before = before or not all(_counts_same(connection, auth, one) for one in earlier)
-        then = access.get("counted", {})
-        counts = not _counts_same(connection, auth, then)
+        before = before or not all(counts_same(connection, auth, one) for one in earlier)
+        counts = unknown or not counts_same(connection, auth, access.get("counted", {}))
         if names or before or counts or not _covers(auth, access["asked"]):
             found[run_id] = Closed(names, before, counts)
     return found
@@ -230,7 +200,7 @@ def _find_open(
     """Return by collection the keys, and the names whose key is not known, that are open now."""
     keys: dict[str, set[str]] = defaultdict(set)
     names: dict[str, set[str]] = defaultdict(set)
-    for _, collection, access in runs:
+    for _, collection, access, _ in runs:
         documents = (*access["documents"], *access["before"])
         keys[collection] |= {one[0] for one in documents if one is not None}
         names[collection] |= {name for name, place in access["of"].items() if place is None}

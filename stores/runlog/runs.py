@@ -15,7 +15,7 @@ from core.metadata import ROW
 from core.trace import RunRecord, Step
 from stores.erasure.redaction import redacted
 from stores.erasure.traces import living_passages, phrase_occurs_elsewhere
-from stores.runlog.history import KEPT, Kept, access_of, closed_runs, collection_ids, kept
+from stores.runlog.history import KEPT, access_of, closed_runs, collection_ids, kept
 from stores.sqlite.database import CataloguePart
 from stores.sqlite.permissions import Parameters, is_shown_as, permission_filter, shown_id
 from stores.sqlite.sums import OPINION, RUN, sign
@@ -28,7 +28,7 @@ _COLUMNS = (
     *("run_id", "tenant", "user", "collection", "question", "pipeline", "created_at"),
     "index_version",
 )
-_RUN = "SELECT * FROM runs WHERE rowid = ?"
+_RUN = f"SELECT r.*, {KEPT} FROM runs r WHERE r.rowid = ?"
 
 
 class Runs(CataloguePart):
@@ -86,8 +86,8 @@ class Runs(CataloguePart):
         row = self._one(_RUN, (rows[0]["rowid"],))
         result, trail = json.loads(row["result"]), json.loads(row["trail"])
         recording = result.pop("recording", {})
-        run = Kept(row["run_id"], row["collection"], result.pop("access"))
-        for closed in closed_runs(connection, auth, [run]).values():
+        result.pop("access")
+        for closed in closed_runs(connection, auth, [kept(row)]).values():
             closed.hide(result, trail)
         return _run(row, result, trail).model_copy(update={"recording": recording})
 

@@ -24,11 +24,13 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 from serving import SECONDS, error_of, running
+from test_serve_matrix import ROWS
 from tiers import examples
 
 from app import session as composing
 from app.session import Session
 from cli import app
+from cli.commands import Commands
 from core.auth import AuthContext
 from core.errors import CarrelError
 from core.settings import load_settings
@@ -37,6 +39,9 @@ from core.types import Plan, SubQuestion
 from display.path import path_drawing
 from display.plan_drawing import outcome_of, plan_drawing, plan_of
 from display.runs import run_page
+from display.why import explain
+from graph.build import build_graph
+from graph.replay import replay_run
 from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import RulesReasoner
@@ -340,6 +345,51 @@ def test_a_damaged_and_an_erased_document_are_gone_from_history(world: World) ->
     assert not later.result["warnings"] and world.load(later) == later
 
 
+COUNT = "How many tickets have the status open?"
+
+
+def put_tickets(world: World, *acls: str) -> None:
+    """Put tickets with the status open: one for each access list, "" for everybody."""
+    for number, acl in enumerate(acls):
+        fields = {"status": "open", "owner": f"zqowner{number}"}
+        given: dict[str, Any] = {"fields": fields, "acl": [acl] if acl else []}
+        made = document(world.collection, f"t{number}", "A ticket of the harbour.", **given)
+        write(world.session.store, world.collection, [made], FakeEmbedder())
+
+
+def test_counts_follow_rights_and_erasure_and_say_which(world: World) -> None:
+    put_tickets(world, "", "", "legal")
+    talk = world.begin()
+    run = world.ask(COUNT, talk=talk)
+    later = world.ask("When was the harbour case agreed?", talk=talk)
+    assert "3" in run.result["answer"] and world.load(run) == run
+    assert world.load(run, PLAIN).result["answer"] == f"[{WITHHELD}]"
+    named = named_document(parts(world.session.store).database.read(), world.collection, "t2")
+    world.session.store.maintenance.forget(world.collection, [named])
+    kept = world.load(run)
+    assert "withheld" not in kept.result and kept.result["answer"].startswith("[erased")
+    assert world.load(later).result == later.result
+    lesser = world.load(run, PLAIN)
+    assert "erased" not in str(lesser.result) and WITHHELD in str(lesser.result["warnings"])
+    world.session.store.intake.set_access([world.collection], "t1", acl=["other"], by=LEA)
+    assert "withheld" in world.load(run).result and "withheld" in world.load(later).result
+
+
+def test_a_run_of_before_counts_were_noted_is_withheld(world: World) -> None:
+    put_tickets(world, "", "")
+    talk = world.begin()
+    runs = [world.ask(one, talk=talk) for one in (COUNT, "When was the harbour case agreed?")]
+    alone = world.ask("When was the harbour case agreed?")
+    with parts(world.session.store).database.write() as connection:
+        connection.execute("UPDATE runs SET result = json_remove(result, '$.access.counted')")
+        sign(connection, "runs", "1")
+    shown = [world.load(run).result for run in runs]
+    assert all("withheld" in one for one in shown) and "2" not in shown[0]["answer"]
+    assert "2 records" not in str(world.turns(talk)) and world.load(alone) == alone
+    after = world.ask("And when was it agreed?", talk=talk)
+    assert "2 records" not in world.state(talk) and "withheld" in world.load(after).result
+
+
 def test_confined_callers_and_other_versions_see_no_more(world: World) -> None:
     run = world.ask(SUM)
     confined = LEA.model_copy(update={"allowed_sources": ("dates*",)})
@@ -357,22 +407,30 @@ def test_the_command_line_and_exports_obey(
         world.put("case", TEXTS["case"], "legal")
         talk = world.begin()
         world.ask(SUM, talk=talk)
-    out = tmp_path / "run.html"
+    out, asked = tmp_path / "run.html", set[str]()
     for roles, visible in (((), False), (("--role", "legal"), True)):
         for words in (
             ("trace", "last"),
             ("trace", "last", "--json"),
             ("trace", "last", "--out", str(out)),
+            ("why", "last"),
+            ("replay", "last"),
+            ("replay", "last", "--json"),
             ("conversations", "show", "last"),
             ("conversations", "show", talk, "--json"),
         ):
             capsys.readouterr()
             who = ("--tenant", "acme", "--user", "lea", *roles, "--data", str(folder))
-            assert app.run([*words, *who]) == 0
-            told = capsys.readouterr()
+            code, told = app.run([*words, *who]), capsys.readouterr()
+            asked.add(words[0])
             text = told.out + (out.read_text(encoding="utf-8") if "--out" in words else "")
-            assert (SECRET in text) == visible, (words, roles)
-            assert visible or "withheld" in text + told.err
+            if words[0] == "replay":  # it quotes no document
+                assert SECRET not in text + told.err and (code == 0) == visible
+                assert visible or "closed to you now" in told.err
+                continue
+            assert code == 0 and (SECRET in text) == visible, (words, roles)
+            assert visible or "withheld" in text + told.err or "closed to you" in text
+    assert asked == READ_COMMANDS
 
 
 def test_an_admin_cannot_take_a_name_over(world: World) -> None:
@@ -401,15 +459,59 @@ def test_where_tokens_say_the_names_an_admin_gives_none(world: World) -> None:
         assert admin.post("/api/v1/keys", json={}).status_code == 201
 
 
+# Every route and every command is read here, or tells nothing of what was asked before.
+READ_ROUTES = {
+    *("/api/v1/runs", "/api/v1/runs/{run_id}", "/api/v1/conversations", "/api/v1/jobs"),
+    *("/api/v1/runs/{run_id}/graph.svg", "/api/v1/runs/{run_id}/plan.svg", "/api/v1/feedback"),
+    *("/api/v1/conversations/{conversation_id}", "/api/v1/collections", "/api/v1/documents"),
+    *("/api/v1/documents/passages", "/api/v1/search", "/api/v1/chat", "/v1/chat/completions"),
+    "/agent/invoke",
+}
+OTHER_ROUTES = {
+    *("/", "/page/{name}", "/page/{folder}/{name}", "/metrics", "/api/v1/health", "/api/v1/me"),
+    *("/api/v1/openapi.json", "/api/v1/metrics", "/api/v1/settings/reload", "/api/v1/graph.svg"),
+    *("/v1/models", "/v1/models/{model}", "/api/v1/jobs/{job_id}", "/api/v1/keys"),
+    *("/api/v1/keys/{key_id}", "/api/v1/audit"),  # the audit log keeps no text of documents
+}
+AGENT_ROUTES = "/agent/"  # the other forms of one runner
+READ_COMMANDS = {"trace", "why", "replay", "conversations"}
+# They answer anew, by the rights of now, or are for whoever has the data directory's files.
+OTHER_COMMANDS = {
+    *("demo", "ingest", "ask", "plan", "chat", "search", "collections", "documents", "status"),
+    *("quality", "doctor", "config", "reindex", "acl", "forget", "backup", "restore", "serve"),
+    *("keys", "audit", "eval", "models", "llm"),
+}
+
+
+def test_every_reading_place_has_a_probe() -> None:
+    known = {path for _, path in ROWS if not path.startswith(AGENT_ROUTES)} | {"/agent/invoke"}
+    assert known == READ_ROUTES | OTHER_ROUTES
+    assert set(Commands.places) == READ_COMMANDS | OTHER_COMMANDS
+    recorded: list[str] = []
+
+    class Recorder:
+        def request(self, method: str, path: str, **given: Any) -> Any:
+            recorded.append(path.partition("?")[0])
+            return httpx.Response(200)
+
+    served_views(Recorder(), "w", ["RUN"], "TALK")  # type: ignore[arg-type]
+    asked = {path.replace("RUN", "{run_id}").replace("TALK", "{conversation_id}")
+             for path in recorded}  # fmt: skip
+    assert asked == READ_ROUTES
+
+
 # Random documents, lists and callers; rights change; then everybody reads by every path.
 
 ROLES, NAMES = ("red", "blue"), ("case", "dates", "society", "berg")
+BILLS = ("bill0", "bill1")
+ALL = "opinions of all"  # as a path
+TOTAL = "What is the sum of the price of all bills?"
 PRINCIPALS = (*ROLES, "user:lea", "user:tom")
 acls = st.frozensets(st.sampled_from(PRINCIPALS), max_size=2)
 ANYWHERE = [None, None, None, ("case", "berg", "open"), ("*s*", "open")]
 limits = st.tuples(st.frozensets(st.sampled_from(ROLES)), st.sampled_from(ANYWHERE))
 changes = st.dictionaries(
-    st.sampled_from(NAMES),
+    st.sampled_from([*NAMES, *BILLS]),
     st.one_of(
         st.tuples(st.sampled_from(["set", "new text", "ingested again"]), acls),
         st.just(("forgotten", frozenset[str]())),
@@ -418,6 +520,7 @@ changes = st.dictionaries(
 )
 QUESTIONS = (SUM, AND_WHEN, BORN, "Which case?", "What is the colour of the harbour case?")
 LETTERS = str.maketrans("0123456789", "ghijklmnop")
+GRAPH = build_graph()
 WORLDS = int(os.environ.get("HISTORY_WORLDS", "6"))
 RED = frozenset({"red"})
 GONE = frozenset({"nobody"})  # the list of a document that was forgotten
@@ -440,6 +543,11 @@ class Version:
     @property
     def text(self) -> str:
         return f"{TEXTS[self.name][:-1]} {self.mark} indeed."
+
+    @property
+    def price(self) -> int:
+        """Return the price of a bill; every sum of some is a number of its own."""
+        return 10_007 * self.world + (1, 20_000_003)[BILLS.index(self.name)]
 
     def open_to(self, auth: AuthContext) -> bool:
         """Tell whether somebody may read it; users are called NAME and the number of the world."""
@@ -504,7 +612,7 @@ def stored_views(world: World, auth: AuthContext, runs: Sequence[str], talk: str
         "talk": lambda: kept.load_conversation(auth, talk),
         "turns": turns,
         "opinions": lambda: list(kept.export_feedback(auth)),
-        "opinions of all": lambda: list(kept.export_feedback(admin, everyone=True)),
+        ALL: lambda: list(kept.export_feedback(admin, everyone=True)),
         "documents": listed,
         "names": lambda: store.catalogue.document_names(auth, world.collection.id),
         "records": lambda: store.catalogue.describe_records(auth, world.collection.id),
@@ -515,6 +623,8 @@ def stored_views(world: World, auth: AuthContext, runs: Sequence[str], talk: str
             f"page {run_id}": lambda r=run_id: run_page(kept.load(auth, r)),
             f"path {run_id}": lambda r=run_id: path_drawing(kept.load(auth, r)),
             f"plan {run_id}": lambda r=run_id: drawn_plan(kept.load(auth, r)),
+            f"why {run_id}": lambda r=run_id: explain(kept.load(auth, r)),
+            f"replay {run_id}": lambda r=run_id: replay_run(GRAPH, kept.load(auth, r)),
         }
     return {path: attempted(read) for path, read in reads.items()}
 
@@ -564,6 +674,7 @@ class Worlds:
     made: int = 0
     cases: int = 0
     shown: int = 0
+    sums: int = 0
 
     def caller(self, user: str, limit: Any, tenant: str = "acme") -> AuthContext:
         roles, sources = limit
@@ -582,9 +693,33 @@ class Worlds:
         world = World(self.session, intake.open_collection("acme", f"w{self.made}", None))
         intake.open_collection("zoo", f"w{self.made}", None)
         for one in first:
-            world.put(one.name, one.text, *one.stored_acl)
+            self.put(world, one)
         world.put("open", "Everybody may see the collection.")
         return world
+
+    def put(self, world: World, one: Version) -> None:
+        """Write a document, or a record where it is a bill."""
+        if one.name not in BILLS:
+            world.put(one.name, one.text, *one.stored_acl)
+            return
+        given: dict[str, Any] = {"fields": {"price": one.price}, "acl": one.stored_acl}
+        made = document(world.collection, one.name, "A bill of the harbour.", **given)
+        write(self.session.store, world.collection, [made], FakeEmbedder())
+
+    def check_sum(
+        self, told: Told, asker: AuthContext, then: list[Version], later: dict[str, Version]
+    ) -> None:
+        """Find the sum of what the asker could see only with who may see just that now."""
+        of_then = {one.name for one in then if one.open_to(asker)}
+        mark = str(sum(one.price for one in then))
+        for reader, paths in told if len(of_then) > 1 else ():  # the price of one is in lists
+            self.cases += len(paths)
+            for path in (path for path, text in paths.items() if mark in text):
+                # The opinions of all are read by an admin of another name.
+                who = reader.model_copy(update={"user": "ada"}) if path == ALL else reader
+                may = {one.name for one in then if later[one.name].open_to(who)}
+                assert may == of_then, (mark, who, later, path, _around(paths[path], mark))
+                self.sums += 1
 
     def change(self, world: World, now: Version, how: str) -> Version:
         """Change a document; return it as it is then."""
@@ -597,7 +732,7 @@ class Worlds:
             maintenance.forget(world.collection, [found])
             return replace(now, acl=GONE)
         else:
-            world.put(now.name, now.text, *now.stored_acl)
+            self.put(world, now)
         return now
 
     def read(
@@ -641,18 +776,19 @@ def test_nobody_is_told_by_any_path_what_is_closed_to_them_now(tmp_path: Path) -
             suppress_health_check=list(HealthCheck),
         )
         @example(
-            lists=(RED, RED, frozenset(), frozenset()),
+            lists=(RED, RED, frozenset(), frozenset(), RED, frozenset()),
             asking=(RED, None),
             reading=(frozenset[str](), None),
             questions=[SUM, AND_WHEN],
             changed={
                 "dates": ("set", frozenset({"blue"})),
+                "bill0": ("set", frozenset({"blue"})),
                 "berg": ("forgotten", frozenset[str]()),
             },
             poison="case",
         )
         @given(
-            lists=st.tuples(acls, acls, acls, acls),
+            lists=st.tuples(acls, acls, acls, acls, acls, acls),
             asking=limits,
             reading=limits,
             questions=st.lists(st.sampled_from(QUESTIONS), min_size=1, max_size=3),
@@ -661,8 +797,10 @@ def test_nobody_is_told_by_any_path_what_is_closed_to_them_now(tmp_path: Path) -
         )
         def check(lists, asking, reading, questions, changed, poison):
             worlds.made += 1
-            first = [Version(n, 0, acl, worlds.made) for n, acl in zip(NAMES, lists, strict=True)]
-            world, asker = worlds.world(first), worlds.caller("lea", asking)
+            named = zip([*NAMES, *BILLS], lists, strict=True)
+            both = [Version(name, 0, acl, worlds.made) for name, acl in named]
+            first, bills = both[: len(NAMES)], both[len(NAMES) :]
+            world, asker = worlds.world(both), worlds.caller("lea", asking)
             revoked, key = worlds.client(asker)
             name = world.collection.name
             revoked.post("/api/v1/chat", json={"question": questions[0], "collection": name})
@@ -672,14 +810,15 @@ def test_nobody_is_told_by_any_path_what_is_closed_to_them_now(tmp_path: Path) -
             mark = first[NAMES.index(poison)].mark
             if poison in {item["document_id"] for item in alone.result["evidence"]}:
                 store.runs.save(poisoned(alone, mark))  # else nobody could have known its words
-            ids = list(dict.fromkeys(run.run_id for run in (*runs, alone)))
+            summed = world.ask(TOTAL, asker)
+            ids = list(dict.fromkeys(run.run_id for run in (*runs, alone, summed)))
             for run_id in ids:
                 store.runs.save_feedback("acme", asker.user, run_id, "up", "")
             asked = Question(text=questions[0], collection=name)
             finished = AnswerCache(base.session)
             finished.remember(finished.key_of(asked, asker), alone)
             before = stored_views(world, asker, ids, talk)
-            later = {one.name: one for one in first}
+            later = {one.name: one for one in both}
             for title, (how, acl) in changed.items():
                 now = Version(title, int(how == "new text"), acl, worlds.made)
                 later[title] = worlds.change(world, now, how)
@@ -694,9 +833,11 @@ def test_nobody_is_told_by_any_path_what_is_closed_to_them_now(tmp_path: Path) -
                 if reader is readers[0]:  # it was the last to go on with the conversation
                     told[-1][1]["state"] = world.state(talk)
             worlds.check(told, first, later)
+            worlds.check_sum(told, asker, bills, later)
 
         check()
     sys.stdout.write(
-        f"\n{worlds.made} worlds, {worlds.cases} cases, {worlds.shown} shown, 0 leaks\n"
+        f"\n{worlds.made} worlds, {worlds.cases} cases, {worlds.shown} and {worlds.sums} sums"
+        " shown, 0 leaks\n"
     )
-    assert worlds.shown > 0
+    assert worlds.shown > 0 and worlds.sums > 0

@@ -143,7 +143,7 @@ def test_a_refusal_shows_the_nearest_passage_and_what_it_lacks(language: str) ->
 def test_no_stop_follows_the_mark_of_a_question(language: str, mark: str) -> None:
     known = KNOWN.model_copy(update={"question": f"Who leads it{mark}", "language": language})
     text = render_refusal(known, None, ["search"], StopReason.timeout)
-    assert f"Who leads it{mark}\n" in text
+    assert text.endswith(f"Who leads it{mark}")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -166,7 +166,8 @@ def test_every_reason_to_refuse_has_its_own_words(language: str) -> None:
 
 def test_a_language_without_a_lexicon_is_answered_in_english() -> None:
     known = KNOWN.model_copy(update={"language": "fi"})
-    assert "I found nothing" in render_refusal(known, None, [], StopReason.timeout)
+    text = render_refusal(known, None, [], StopReason.timeout)
+    assert text.startswith("The run ended before an answer was found: the time limit was reached")
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,8 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     reader.read(document.element.body, 0)
     described = ooxml.read_properties(document.core_properties)
     titles = " ".join(reader.title.split()), described.get("title"), reader.outline.first_heading
-    yield ParsedDocument.of_file(relative, "docx", reader.outline.finish(), described, *titles)
+    found = ParsedDocument.of_file(relative, "docx", reader.outline.finish(), described, *titles)
+    yield found.model_copy(update={"unseen": reader.unseen})
 
 
 class _DocxReader:
@@ -263,7 +264,7 @@ class _DocxReader:
         self.outline = Outline()
         self.title = ""
         styles = part_of(document, "styles")
-        empty_hidden_runs(document.element.body, styles)
+        self.unseen = empty_hidden_runs(document.element.body, styles)
         self._styles = Styles(styles)
         self._numbers = DocxNumbering(part_of(document, "numbering"), self._styles)
         self._notes = notes(document)

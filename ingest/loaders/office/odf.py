@@ -350,16 +350,18 @@ def documents(
         return
     heading = ""
     if (deck := child(body, "presentation")) is not None:
+        unseen = empty_hidden_spans(root, paper=None)
         format_name, blocks = "odp", _slides(deck)
     elif (text := child(body, "text")) is not None:
         outline = Outline()
-        empty_hidden_spans(root)
+        unseen = empty_hidden_spans(root)
         add_blocks(outline, text, OdfNumbering(root, styles))
         format_name, blocks, heading = "odt", outline.finish(), outline.first_heading
     else:
         raise DocumentError("an OpenDocument file that is no text, spreadsheet or presentation")
     titles = described.get("title"), heading
-    yield ParsedDocument.of_file(relative, format_name, blocks, described, *titles)
+    found = ParsedDocument.of_file(relative, format_name, blocks, described, *titles)
+    yield found.model_copy(update={"unseen": unseen})
 
 
 def _slides(deck: Element) -> list[Block]:

@@ -8,13 +8,14 @@ from typing import Any
 
 from pptx import Presentation
 from pptx.enum.shapes import PP_PLACEHOLDER
+from pptx.opc.constants import RELATIONSHIP_TYPE
 
 from core.errors import DocumentError
 from ingest.loaders.limits import LoadLimits, because, check_pages, report_damage
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.docx_text import linear
 from ingest.loaders.office.ooxml import chart_rows
-from ingest.loaders.office.unseen import empty_hidden_runs
+from ingest.loaders.office.unseen import empty_unseen_shapes, paper_of, scheme_of
 from ingest.loaders.outline import Outline, picture_text, table_text, write_superscript
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
@@ -38,7 +39,16 @@ def unwrap(slide: Element) -> None:
     # Ink: python-pptx takes it for a shape and fails.
     for ink in [e for e in slide.iter() if local_name(e) == "contentPart"]:
         ink.getparent().remove(ink)
-    empty_hidden_runs(slide)
+
+
+def _empty_unseen(slide: Any) -> int:  # noqa: ANN401 (a slide of python-pptx)
+    """Empty what viewers of a slide do not see; return how much had words."""
+    layout = slide.slide_layout
+    master = layout.slide_master
+    theme = parse_xml(master.part.part_related_by(RELATIONSHIP_TYPE.THEME).blob)
+    scheme = scheme_of(theme, master._element)
+    masters = [slide._element, layout._element, master._element]
+    return empty_unseen_shapes(slide._element, paper_of(masters, scheme), scheme)
 
 
 def text_of(holder: Element) -> str:
@@ -88,12 +98,13 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
         deck = Presentation(ooxml.make_readable(path))
     height = int(deck.slide_height or 0) or 1
     blocks: list[Block] = []
-    first_title = ""
+    first_title, unseen = "", 0
     for number, (slide, problem) in enumerate(_slides(deck, limits), start=1):
         try:
             if problem:
                 raise DocumentError(problem)
             unwrap(slide._element)
+            unseen += _empty_unseen(slide)
             shape = slide.shapes.title
             title = " ".join(text_of(shape._element).split()) if shape is not None else ""
             blocks += _read_slide(slide, number, title, height)
@@ -110,7 +121,8 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     if str(named).lower() in {"powerpoint presentation", "presentation"}:
         named = described.pop("title") and ""
     described |= {"slides": len(deck.slides._sldIdLst)}
-    yield ParsedDocument.of_file(relative, "pptx", blocks, described, named, first_title)
+    found = ParsedDocument.of_file(relative, "pptx", blocks, described, named, first_title)
+    yield found.model_copy(update={"unseen": unseen})
 
 
 def _slides(deck: Any, limits: LoadLimits) -> Iterator[tuple[Any, str]]:  # noqa: ANN401

@@ -13,6 +13,7 @@ from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits, report_damage
 from ingest.loaders.text.plain_text import first_short_line, text_blocks
+from ingest.loaders.visibility import WHITE, Colour, is_legible
 from ingest.types import ParsedDocument
 
 _TOKEN = re.compile(rb"\\bin(\d*) ?|\\([a-zA-Z]{1,32})(-?\d*) ?|\\[^a-zA-Z]|[{}]|[^\\{}]+", re.S)
@@ -31,6 +32,25 @@ _NOTE = re.compile(r"\s*\x01([^\x01\x02]*)\x02")
 
 # Hidden text, and text of less than three points, up to its end or that of its group.
 _UNSEEN = re.compile(rb"\\(?:v1?|fs[0-4])(?![a-z0-9])[^{}]*?(?=\\(?:v0|fs|plain)(?![a-z])|[{}])")
+
+_CHANNELS = (b"red", b"green", b"blue")
+_CHANNEL = re.compile(rb"\\(red|green|blue)(\d{1,3})")
+_COLOURS = re.compile(rb"\{\\colortbl([^{}]*)\}")
+_SHADED = re.compile(rb"\\(?:highlight|cb|chcbpat|cbpat|clcbpat|shp)(?![a-z])")
+
+
+def _without_pale(raw: bytes) -> bytes:
+    """Take out text in a colour that nobody can make out on white, where nothing else is behind."""
+    table = _COLOURS.search(raw)
+    if table is None or _SHADED.search(raw):
+        return raw
+    found = []
+    for number, written in enumerate(table[1].split(b";")):
+        parts = {name: int(value) / 255 for name, value in _CHANNEL.findall(written)}
+        if parts and not is_legible(Colour(*(parts.get(one, 0) for one in _CHANNELS)), WHITE):
+            found.append(b"%d" % number)
+    pattern = rb"\\cf(?:%s)(?![0-9])[^{}]*?(?=\\(?:cf|plain)(?![a-z])|[{}])" % b"|".join(found)
+    return re.sub(pattern, b"", raw) if found else raw
 
 
 def flatten_groups(raw: bytes) -> bytes:
@@ -89,7 +109,7 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
     """Return the text of RTF, a blank line after each paragraph, and its metadata."""
     convert: Callable[[str, str, str], str] = rtf_to_text
     # RTF is ASCII; bytes above it stand for the document's code page and are written as such.
-    source = _escape(_EMBEDDED.sub(b"", flatten_groups(_UNSEEN.sub(b"", raw))))
+    source = _escape(_EMBEDDED.sub(b"", flatten_groups(_UNSEEN.sub(b"", _without_pale(raw)))))
     if len(source) > limits.max_characters * 20:
         raise DocumentError(
             f"{len(source)} characters of RTF; the limit is 20 times {limits.max_characters}"

@@ -17,6 +17,7 @@ from ingest.loaders.outline import (
     write_below,
     write_superscript,
 )
+from ingest.loaders.web.styles import above, remove_unseen
 from ingest.types import Block, ParsedDocument
 
 _MAX_MATH_DEPTH = 40  # a bound against hostile nesting; chosen, not measured
@@ -164,16 +165,6 @@ _FURNITURE_CLASS = re.compile(
 )
 _MIN_PARAGRAPHS = 3  # in a noscript; fewer are a notice; chosen, not measured
 _MAX_DIGITS = 10  # of a number; chosen, not measured
-_END = r"\s*(?:!important\s*)?(?:;|$)"
-_HIDDEN_STYLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|(?<![\w-])(?:font-size\s*:\s*[01](?:\.\d+)?(?:px|pt)?"
-    r"|opacity\s*:\s*0(?:\.0+)?|color\s*:\s*transparent"
-    rf"|(?:text-indent|left|top|margin-left)\s*:\s*-(?:\d{{3,}}r?em|\d{{4,}}(?:px|pt)?)){_END}",
-    re.I,
-)
-_PAPER = r"(?:white|#fff(?:fff)?|rgba?\(\s*255\s*,\s*255\s*,\s*255[^)]*\))"
-_WHITE = re.compile(rf"(?:^|[;\s])color\s*:\s*{_PAPER}{_END}", re.I)
-_COLOURED = re.compile(rf"background(?:-color)?\s*:\s*(?!{_PAPER}{_END})\S", re.I)
 
 
 class HtmlWalk:
@@ -354,26 +345,29 @@ _META_NAMES = {
 
 def load(relative: str, text: str) -> Iterator[ParsedDocument]:
     """Yield the one document of an HTML file."""
-    tree = _tree(text)
+    tree, unseen = _tree(text)
     blocks, heading = _blocks(tree)
-    yield ParsedDocument.of_file(relative, "html", blocks, _metadata(tree), _title(tree), heading)
+    titles = (_title(tree), heading)
+    found = ParsedDocument.of_file(relative, "html", blocks, _metadata(tree), *titles)
+    yield found.model_copy(update={"unseen": unseen})
 
 
 def blocks_of(text: str) -> list[Block]:
     """Return the blocks of a page that is a part of something else."""
-    return _blocks(_tree(text))[0]
+    return _blocks(_tree(text)[0])[0]
 
 
 def add_html(outline: Outline, fragment: str) -> None:
     """Add a piece of HTML, as found inside Markdown, to an outline."""
     if not re.search(r">[^<]*[^<\s]", fragment) and not re.match(r"\s*[^<\s]", fragment):
         return  # tags only
-    tree = _tree(fragment)
+    tree, _ = _tree(fragment, styled_elsewhere=True)
     if tree.body is not None:
         HtmlWalk(outline, keep_furniture=True).run(tree.body)
 
 
-def _tree(text: str) -> LexborHTMLParser:
+def _tree(text: str, *, styled_elsewhere: bool = False) -> tuple[LexborHTMLParser, int]:
+    """Parse a page; return it without what readers do not see, and how many pieces those were."""
     if _XHTML.match(text):
         text = _SELF_CLOSED.sub(r"<\1\2></\1>", text)
     depth = 0
@@ -385,30 +379,7 @@ def _tree(text: str) -> LexborHTMLParser:
             text = _TAG.sub("\n", _UNSEEN.sub(" ", text))
             break
     tree = LexborHTMLParser(text)
-    styled = tree.css("[hidden], [aria-hidden=true], [style], font[color]")
-    for node in _outermost([node for node in styled if _is_hidden(node)]):
-        node.decompose()
-    return tree
-
-
-def _is_hidden(node: LexborNode) -> bool:
-    """Tell whether a reader of the page does not see a part of it; styles of classes are unknown.
-
-    White is a colour of text wherever something may be behind it.
-    """
-    attributes = node.attributes
-    style = attributes.get("style") or ""
-    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
-        return True
-    if _HIDDEN_STYLE.search(style):
-        return True
-    white = _WHITE.search(style) or _WHITE.match(f"color:{attributes.get('color')}")
-    return white is not None and not any(
-        _COLOURED.search(one.attributes.get("style") or "")
-        or {"class", "bgcolor", "id"}.intersection(one.attributes)
-        for one in (node, *_above(node))
-        if one.tag not in ("html", "body", "-document", None)
-    )
+    return tree, remove_unseen(tree, styled_elsewhere=styled_elsewhere)
 
 
 def _blocks(tree: LexborHTMLParser) -> tuple[list[Block], str]:
@@ -427,14 +398,7 @@ def _blocks(tree: LexborHTMLParser) -> tuple[list[Block], str]:
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
     """Leave out the nodes that stand in another of them: a page may have an article per post."""
     found = {node.mem_id for node in nodes}
-    return [node for node in nodes if not any(above.mem_id in found for above in _above(node))]
-
-
-def _above(node: LexborNode) -> Iterator[LexborNode]:
-    above = node.parent
-    while above is not None:
-        yield above
-        above = above.parent
+    return [node for node in nodes if not any(up.mem_id in found for up in above(node))]
 
 
 def _walk(

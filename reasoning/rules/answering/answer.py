@@ -8,6 +8,7 @@ from math import exp
 from typing import Literal
 
 from core.language.detect import UNDETERMINED
+from core.language.orders import gives_orders
 from core.settings import Settings
 from core.types import Claim, Draft, Evidence, Plan, SubQuestion
 from reasoning.rules.answering.blocks import (
@@ -168,6 +169,8 @@ def _section(
     items = sorted((one for one in same if one.section == first.section), key=lambda o: o.ordinal)
     words = lexicon(first.language)
     steps = any(STEP.match(one.text) or words.found("sequence", one.text) for one in items)
+    if any(gives_orders(one.text, 0, len(one.text)) for one in items):
+        return []
     if not steps or sum(len(one.text) for one in items) > MOST_CHARACTERS:
         return []
     return [_beginning(one) for one in items]
@@ -282,13 +285,16 @@ def _claims(
         earlier = [
             c for claim in claims for c in claim.citations if c.chunk_id == sentence.chunk_id
         ]
+        if gives_orders(sentence.evidence.text, start, end):
+            start, end = at  # what stands beside it is no answer
         start = max([start, *(c.end for c in earlier if c.start <= start < c.end)])
         if not any(c.start <= sentence.start < c.end for c in earlier):
             claims += _announcing(sentence, evidence)
             claims.append(_dated(_quoted(sentence.evidence, start, end), sentence, wanted))
             behind = follows(sentence.evidence, evidence)
             if behind is not None and end == len(sentence.evidence.text.rstrip()):
-                if announces(sentence.evidence):
+                ordered = gives_orders(behind.text, 0, len(behind.text))
+                if announces(sentence.evidence) and not ordered:
                     claims.append(_beginning(behind))
     return claims
 
@@ -306,7 +312,7 @@ def _announcing(sentence: Sentence, evidence: Sequence[Evidence]) -> list[Claim]
     if before is None or not announces(before) or sentence.evidence.kind != CODE_KIND:
         return []
     start, end = spans_of(before.text, before.kind)[-1]
-    return [_quoted(before, start, end)]
+    return [] if gives_orders(before.text, start, end) else [_quoted(before, start, end)]
 
 
 def _beginning(item: Evidence) -> Claim:

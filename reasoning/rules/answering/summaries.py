@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.language.orders import gives_orders
 from core.metadata import LISTED_CHUNKS, ROW
 from core.types import Call, Claim, Evidence, Plan, SubQuestion, ToolSpec, Understanding
 from languages.language import find_language
@@ -185,10 +186,11 @@ def _extracts(
     """Return the most central sentences in the order of the text, the leading one among them."""
     places = [(item, span) for item in items for span in spans_of(item.text, item.kind)]
     rows = relevance.rows(items)
-    good = [n for n, (item, span) in enumerate(places) if _reads_alone(item, span)]
-    good = good or [n for n, (item, span) in enumerate(places) if span[1] - span[0] <= LONGEST]
+    usable = [(n, *one) for n, one in enumerate(places) if not gives_orders(one[0].text, *one[1])]
+    good = [n for n, item, span in usable if _reads_alone(item, span)]
+    good = good or [n for n, _, span in usable if span[1] - span[0] <= LONGEST]
     if not good:
-        return places[:most]
+        return [(item, span) for _, item, span in usable[:most]]
     vectors = np.concatenate(rows)[good]
     if most > 1:
         return [places[good[n]] for n in sorted(central(vectors, most, (0,)))]
