@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrievers.types import Vector
-from stores.sqlite.tree import ROOT, DocumentTree, TreeLeaf, TreeRecord
+from stores.sqlite.tree import ROOT, Bytes, DocumentTree, TreeLeaf, TreeRecord
 
 Places = NDArray[np.int64]
 KEYWORDS = 10  # of a node, SPEC R2
@@ -46,7 +46,7 @@ class TreeShape:
         self.nodes: list[TreeNode] = []
         self.leaves: list[TreeLeaf] = []
         documents: list[int] = []
-        parts: list[Vector] = []
+        parts: list[Bytes] = []
         self._secret = secret.encode()
         self._first: dict[int, int] = {}
         self._trees = {
@@ -174,7 +174,7 @@ class _Words:
         return np.bincount(found, minlength=len(self._pairs))
 
     def _by_term(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.bincount(self._term, weights=counts)
+        return np.asarray(np.bincount(self._term, weights=counts), dtype=np.float64)
 
     def best(self, leaves: Places, most: int) -> list[tuple[str, str]]:
         """Return the pairs of the terms that tell most of some leaves, by tf-idf over leaves."""
