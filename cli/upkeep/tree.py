@@ -73,7 +73,7 @@ def show(
         print_json(found)
         return
     known = {one["node_id"]: one for one in found["tree"]}
-    stdout().print(_drawn(known, found["tree"][0]))
+    stdout().print(_drawn(known, found["tree"][0]), soft_wrap=False, no_wrap=False)
     stdout().print(escape(f"{collection}: {_sizes(found)}"))
 
 

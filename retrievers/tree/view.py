@@ -84,8 +84,8 @@ class TreeView:
         item = self.evidence([int(leaves[0])]).get(int(leaves[0]))
         if item is None:
             return ""
-        section = self.shape.section(node)
-        return " · ".join(part for part in (item.title, section) if part)
+        parts = dict.fromkeys([item.title, self.shape.section(node).removeprefix(item.title)])
+        return " · ".join(part for one in parts if (part := one.strip(" ›")))
 
     def describe(self, depth: int) -> dict[str, Any]:
         """Return sizes, and the nodes down to a depth with all that is shown of them."""
