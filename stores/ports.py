@@ -475,14 +475,8 @@ class Trees(Protocol):
     ) -> dict[int, DocumentCentre]:
         """Return the middles of documents with leaves, of all by default."""
 
-    def members(self, collection_id: int, node: int) -> list[int]:
-        """Return the members of a node over documents, as `TreeRecord` numbers them."""
-
-    def parents(self, collection_id: int, node: int) -> list[int]:
-        """Return the nodes that have a node for a member."""
-
-    def last_node(self, collection_id: int) -> int:
-        """Return the highest number of a node, 0 for none."""
+    def members(self, collection_id: int) -> dict[int, list[int]]:
+        """Return the members of each node over documents, as `TreeRecord` numbers them."""
 
     def load(self, collection_id: int, recipe: str) -> TreeRecord:
         """Return the whole tree, read again when the index has changed."""

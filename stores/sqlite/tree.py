@@ -177,24 +177,15 @@ class SqliteTrees(CataloguePart):
         )
         return {row[0]: DocumentCentre(np.frombuffer(row[1], np.int8), row[2]) for row in rows}
 
-    def members(self, collection_id: int, node: int) -> list[int]:
-        rows = self._all(
-            "SELECT coalesce(document, -child) FROM tree_members"
-            " WHERE collection_id = ? AND node = ? ORDER BY rowid",
-            (collection_id, node),
-        )
-        return [row[0] for row in rows]
-
-    def parents(self, collection_id: int, node: int) -> list[int]:
-        rows = self._all(
-            "SELECT DISTINCT node FROM tree_members WHERE collection_id = ? AND child = ?",
-            (collection_id, node),
-        )
-        return [row[0] for row in rows]
-
-    def last_node(self, collection_id: int) -> int:
-        query = "SELECT coalesce(max(node), 0) FROM tree_members WHERE collection_id = ?"
-        return int(self._value(query, (collection_id,)))
+    def members(self, collection_id: int) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for node, member in self._all(
+            "SELECT node, coalesce(document, -child) FROM tree_members WHERE collection_id = ?"
+            " ORDER BY rowid",
+            (collection_id,),
+        ):
+            found.setdefault(node, []).append(member)
+        return found
 
     def load(self, collection_id: int, recipe: str) -> TreeRecord:
         with self._lock:
@@ -219,15 +210,8 @@ class SqliteTrees(CataloguePart):
         missing = [row for row in wanted if row not in parts]
         for some in _portions(missing):
             parts |= self._read_documents(some)
-        members: dict[int, list[int]] = {}
-        for node, child, document in self._all(
-            "SELECT node, child, document FROM tree_members WHERE collection_id = ? ORDER BY rowid",
-            (collection_id,),
-        ):
-            if child is not None or document in parts:
-                members.setdefault(node, []).append(document if child is None else -child)
         documents = {row: parts[row] for row in wanted if row in parts}
-        return TreeRecord(documents, members, version)
+        return TreeRecord(documents, self.members(collection_id), version)
 
     def _read_documents(self, rows: Sequence[int]) -> dict[int, DocumentTree]:
         found = self._all(
