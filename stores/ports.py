@@ -495,14 +495,6 @@ class Trees(Protocol):
     def chunk_ids(self, places: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
         """Return the ids of chunks by document row id and ordinal; others are left out."""
 
-    def summaries(self, collection_id: int, nodes: Sequence[str]) -> dict[str, str]:
-        """Return what a model wrote of nodes, by the ids that `TreeView` gives them."""
-
-    def write_summary(
-        self, collection_id: int, node: str, content: str, documents: Sequence[int]
-    ) -> None:
-        """Keep what a model wrote of a node; it goes when one of these documents goes."""
-
 
 class RunLog(Protocol):
     """Runs, conversations, and opinions on them; each is found by its own user alone."""
