@@ -168,10 +168,11 @@ class SqliteTrees(CataloguePart):
         self, collection_id: int, documents: Sequence[int] | None = None
     ) -> dict[int, DocumentCentre]:
         wanted = None if documents is None else json.dumps(list(documents))
+        given = "" if wanted is None else "+"  # so that rows are looked up by their ids
         chosen = "" if wanted is None else "AND document IN (SELECT value FROM json_each(:wanted))"
         rows = self._all(
             f"""SELECT document, centre, tokens FROM tree_documents
-                WHERE collection_id = :c AND tokens > 0 {chosen} ORDER BY document""",
+                WHERE {given}collection_id = :c AND +tokens > 0 {chosen} ORDER BY document""",
             {"c": collection_id, "wanted": wanted},
         )
         return {row[0]: DocumentCentre(np.frombuffer(row[1], np.int8), row[2]) for row in rows}
