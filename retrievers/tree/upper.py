@@ -61,17 +61,15 @@ class UpperTree:
     def _shares(self, cosines: Vector, children: Sequence[int]) -> Vector:
         """Return how likely each node has a vector, by von Mises-Fisher densities.
 
-        All are as concentrated as their members are around their middles on average, in as many
+        All are as concentrated as documents are around their middles on average, in as many
         dimensions as clusters have.
         """
-        near = [one for node in children for one in self._own(node)[:SAMPLE] if one > 0]
-        self._read([one for one in near if one not in self._vectors])
-        apart = [
-            1 - float(found @ self._vector(-node))  # type: ignore[operator]
+        pairs = [
+            (self._vector(row), self._vector(-node))
             for node in children
-            for one in self._own(node)[:SAMPLE]
-            if (found := self._vector(one)) is not None
+            for row in self._sample(node, SAMPLE)
         ]
+        apart = [1 - float(one @ two) for one, two in pairs if one is not None and two is not None]
         mean = max(float(np.mean(apart)) if apart else 1.0, 1e-3)
         logs = (DIMENSION - 1) / 2 / mean * (cosines - cosines.max())
         return np.asarray(np.exp(logs) / np.exp(logs).sum())

@@ -55,14 +55,14 @@ class DocumentTree:
     @property
     def centre(self) -> Bytes:
         """Return the middle of its leaves, scaled to its largest number."""
-        return as_bytes(self.vectors.astype(np.float32).mean(axis=0, keepdims=True))[0]
+        middle: Bytes = as_bytes(self.vectors.astype(np.float32).mean(axis=0, keepdims=True))[0]
+        return middle
 
 
 def as_bytes(rows: NDArray[np.float32]) -> Bytes:
     """Return rows scaled to their largest numbers, which keeps their directions within 1 %."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
-    scaled: Bytes = np.rint(127 * rows / np.maximum(largest, 1e-12)).astype(np.int8)
-    return scaled
+    return np.asarray(np.rint(127 * rows / np.maximum(largest, 1e-12)).astype(np.int8))
 
 
 class DocumentCentre(NamedTuple):
