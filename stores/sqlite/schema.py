@@ -13,7 +13,7 @@ from secrets import token_hex
 
 from core.errors import OperatorError
 
-FORMAT = 2  # raise it when the tables change, or what stands in them; earlier ones had 0 or 1
+FORMAT = 3  # raise it when the tables change, or what stands in them; earlier ones had 0 to 2
 _MAGIC = b"SQLite format 3\x00"
 _PLACE = slice(60, 64)  # of `user_version` in the file
 
@@ -252,9 +252,26 @@ ERASURE = (
     "CREATE TABLE kept_out (key TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID",
 )
 
+# The tree of a collection (`stores.sqlite.tree`): of each document its leaves and the nodes above
+# them, and over the documents the members of each node, documents or other nodes; node 0 is the
+# root.
+TREE = (
+    """CREATE TABLE tree_documents (
+        document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+        collection_id INTEGER NOT NULL, recipe TEXT NOT NULL, shape TEXT NOT NULL,
+        vectors BLOB NOT NULL, centre BLOB NOT NULL, tokens INTEGER NOT NULL, sum INTEGER)""",
+    "CREATE INDEX tree_documents_recipe ON tree_documents (collection_id, recipe, tokens)",
+    """CREATE TABLE tree_members (
+        collection_id INTEGER NOT NULL REFERENCES collections ON DELETE CASCADE,
+        node INTEGER NOT NULL, child INTEGER,
+        document INTEGER REFERENCES tree_documents ON DELETE CASCADE)""",
+    "CREATE INDEX tree_members_node ON tree_members (collection_id, node)",
+    "CREATE INDEX tree_members_document ON tree_members (document)",
+)
+
 SCHEMA = (
     *(*META, *DOCUMENTS, *ROW_IDS, *ALIASES, *JOURNAL, *QUALITY),
-    *(*VECTORS, *SEGMENTS, *RUNS, *SERVING, *AUDIT, *ERASURE),
+    *(*VECTORS, *SEGMENTS, *RUNS, *SERVING, *AUDIT, *ERASURE, *TREE),
 )
 
 
