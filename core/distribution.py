@@ -17,6 +17,7 @@ EXTRAS = {  # the modules that come with each, as the code imports them
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
     "providers": ("langchain",),
     "redis": ("redis",),
+    "tree": ("sklearn", "umap"),
 }
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from stores.sqlite.records import Description, Groups
     from stores.sqlite.rows import DocumentRow, FileRow
     from stores.sqlite.sums import Damage
+    from stores.sqlite.tree import DocumentCentre, DocumentTree, TreeRecord, TreeSource
     from stores.sqlite.writer import UnembeddedChunk
 
 
@@ -449,6 +450,69 @@ class Intake(Protocol):
         """Rebuild the full text of all collections; return the number of chunks."""
 
 
+class Trees(Protocol):
+    """The tree of each collection, without rights: `retrievers.tree` shows what a caller may see.
+
+    A `recipe` names how leaves were cut and embedded; a tree of another one does not count.
+    """
+
+    def recipes(self, collection_id: int) -> list[str]:
+        """Return the recipes of a collection's documents, none where it has no tree."""
+
+    def unbuilt(self, collection_id: int, recipe: str) -> list[int]:
+        """Return the row ids of the documents that have no part of the tree, in order."""
+
+    def sources(self, documents: Sequence[int]) -> Iterator[TreeSource]:
+        """Yield documents with their sound chunks; one that is gone is left out."""
+
+    def write_documents(
+        self, collection_id: int, recipe: str, trees: Mapping[int, DocumentTree]
+    ) -> None:
+        """Keep the parts of documents by row id; searches see them when they have a place."""
+
+    def unplaced(self, collection_id: int, recipe: str) -> list[int]:
+        """Return the documents with leaves that no node has, in order."""
+
+    def centres(
+        self, collection_id: int, documents: Sequence[int] | None = None
+    ) -> dict[int, DocumentCentre]:
+        """Return the middles of documents with leaves, of all by default."""
+
+    def members(self, collection_id: int, node: int) -> list[int]:
+        """Return the members of a node over documents, as `TreeRecord` numbers them."""
+
+    def parents(self, collection_id: int, node: int) -> list[int]:
+        """Return the nodes that have a node for a member."""
+
+    def last_node(self, collection_id: int) -> int:
+        """Return the highest number of a node, 0 for none."""
+
+    def load(self, collection_id: int, recipe: str) -> TreeRecord:
+        """Return the whole tree, read again when the index has changed."""
+
+    def replace_members(
+        self, collection_id: int, members: Mapping[int, Sequence[int]], *, whole: bool = False
+    ) -> None:
+        """Replace the members of these nodes over documents, or with `whole` of all nodes.
+
+        Documents that are gone are left out.
+        """
+
+    def clear(self, collection_id: int) -> None:
+        """Forget a collection's tree."""
+
+    def chunk_ids(self, places: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """Return the ids of chunks by document row id and ordinal; others are left out."""
+
+    def summaries(self, collection_id: int, nodes: Sequence[str]) -> dict[str, str]:
+        """Return what a model wrote of nodes, by the ids that `TreeView` gives them."""
+
+    def write_summary(
+        self, collection_id: int, node: str, content: str, documents: Sequence[int]
+    ) -> None:
+        """Keep what a model wrote of a node; it goes when one of these documents goes."""
+
+
 class RunLog(Protocol):
     """Runs, conversations, and opinions on them; each is found by its own user alone."""
 
@@ -700,6 +764,10 @@ class Record(Protocol):
     @property
     def accounts(self) -> Accounts:
         """Return who may ask and what they did."""
+
+    @property
+    def trees(self) -> Trees:
+        """Return the trees of collections."""
 
     @property
     def folder(self) -> Path:

@@ -39,7 +39,7 @@ BELOW = {
     "models": ["languages", "core"],
     "stores": ["core"],
     "ingest": ["languages", "core", "models", "stores"],
-    "retrievers": ["core", "models", "stores"],
+    "retrievers": ["languages", "core", "models", "stores"],
     "tools": ["languages", "core", "models", "stores", "retrievers"],
     "reasoning": ["languages", "core", "models"],
     "nodes": ["core", "tools", "reasoning", "graph.state", "graph.context", "graph.reading"],

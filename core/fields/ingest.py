@@ -102,6 +102,16 @@ class IngestSettings(Group):
     zip_depth: int = Field(
         3, ge=0, le=10, description="ZIP archives inside one another that are opened."
     )
+    tree: Literal["off", "keep", "build"] = Field(
+        "keep",
+        description="What an ingest does for the tree of its collection: nothing, keep up one that"
+        " was built, or build one.",
+    )
+    tree_reducer: Literal["pca", "umap"] = Field(
+        "pca",
+        description="What reduces vectors before they are clustered: principal components, or UMAP"
+        " of the extra `tree`, which takes longer.",
+    )
     batch: int = Field(256, ge=1, le=5000, description="Chunks per write to the catalogue.")
     vector_batch: int = Field(500, ge=1, le=500, description="Vectors per write to Chroma.")
 

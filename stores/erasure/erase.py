@@ -83,7 +83,10 @@ def pending(database: Database) -> Pending | None:
 
 
 OWN = ("runs", "feedback", "jobs", "spending", "api_keys", "conversations")  # by their tenant
-OF_COLLECTION = ("files", "segments", "dead_chunks", "indexed_vectors", "left_out", "journal")
+OF_COLLECTION = (
+    *("files", "segments", "dead_chunks", "indexed_vectors", "left_out", "journal"),
+    *("tree_summaries", "tree_members"),
+)
 
 
 def erase_tenant(connection: sqlite3.Connection, tenant: str) -> tuple[Counter[str], list[int]]:

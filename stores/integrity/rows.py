@@ -58,6 +58,9 @@ RECORDS = {
     " ingest again",
     "aliases": "names that several documents have are damaged: their documents are shown by longer"
     " ids; run `carrel doctor --repair`",
+    "tree_documents": "documents are damaged in their collection's tree and left out of it; run"
+    " `carrel doctor --repair`, then `carrel tree build`",
+    "tree_summaries": "summaries of a tree are damaged and not shown; run `carrel doctor --repair`",
 }
 SEGMENT = re.compile(r"([0-9]{12})-[0-9a-f]{8}", re.ASCII)
 UNDONE = (

@@ -29,6 +29,7 @@ from stores.sqlite.listing import Listing
 from stores.sqlite.quality import Arrangement
 from stores.sqlite.records import Records
 from stores.sqlite.schema import FORMAT, format_of
+from stores.sqlite.tree import SqliteTrees
 from stores.sqlite.writer import Writer
 
 
@@ -96,6 +97,7 @@ class SqliteRecord:
         self.intake = SqliteIntake(database)
         self.runs = SqliteRunLog(database)
         self.accounts = SqliteAccounts(database)
+        self.trees = SqliteTrees(database)
 
     def warnings(self) -> list[str]:
         return self.database.condition.warnings()

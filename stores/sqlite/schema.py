@@ -13,7 +13,7 @@ from secrets import token_hex
 
 from core.errors import OperatorError
 
-FORMAT = 2  # raise it when the tables change, or what stands in them; earlier ones had 0 or 1
+FORMAT = 3  # raise it when the tables change, or what stands in them; earlier ones had 0 to 2
 _MAGIC = b"SQLite format 3\x00"
 _PLACE = slice(60, 64)  # of `user_version` in the file
 
@@ -252,9 +252,38 @@ ERASURE = (
     "CREATE TABLE kept_out (key TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID",
 )
 
+# The tree of a collection (`stores.sqlite.tree`): of each document its leaves and the nodes above
+# them, and over the documents the members of each node, documents or other nodes; node 0 is the
+# root. What a model wrote of a node goes with any document that it was made from.
+TREE = (
+    """CREATE TABLE tree_documents (
+        document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+        collection_id INTEGER NOT NULL, recipe TEXT NOT NULL, shape TEXT NOT NULL,
+        vectors BLOB NOT NULL, centre BLOB NOT NULL, tokens INTEGER NOT NULL, sum INTEGER)""",
+    "CREATE INDEX tree_documents_collection ON tree_documents (collection_id)",
+    """CREATE TABLE tree_members (
+        collection_id INTEGER NOT NULL REFERENCES collections ON DELETE CASCADE,
+        node INTEGER NOT NULL, child INTEGER,
+        document INTEGER REFERENCES tree_documents ON DELETE CASCADE)""",
+    "CREATE INDEX tree_members_node ON tree_members (collection_id, node)",
+    "CREATE INDEX tree_members_child ON tree_members (collection_id, child)",
+    "CREATE INDEX tree_members_document ON tree_members (document)",
+    """CREATE TABLE tree_summaries (
+        id INTEGER PRIMARY KEY,
+        collection_id INTEGER NOT NULL REFERENCES collections ON DELETE CASCADE,
+        node TEXT NOT NULL, content TEXT NOT NULL, sum INTEGER, UNIQUE (collection_id, node))""",
+    """CREATE TABLE tree_sources (
+        document INTEGER NOT NULL REFERENCES tree_documents ON DELETE CASCADE,
+        summary INTEGER NOT NULL REFERENCES tree_summaries ON DELETE CASCADE,
+        PRIMARY KEY (document, summary)) WITHOUT ROWID""",
+    "CREATE INDEX tree_sources_summary ON tree_sources (summary)",
+    """CREATE TRIGGER tree_sources_gone AFTER DELETE ON tree_sources BEGIN
+        DELETE FROM tree_summaries WHERE id = OLD.summary; END""",
+)
+
 SCHEMA = (
     *(*META, *DOCUMENTS, *ROW_IDS, *ALIASES, *JOURNAL, *QUALITY),
-    *(*VECTORS, *SEGMENTS, *RUNS, *SERVING, *AUDIT, *ERASURE),
+    *(*VECTORS, *SEGMENTS, *RUNS, *SERVING, *AUDIT, *ERASURE, *TREE),
 )
 
 

@@ -1,0 +1,237 @@
+"""Build a collection's tree and keep it up: documents first, then the nodes over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from core.errors import ModelError
+from retrievers.tree.clustering import (
+    Clusterer,
+    NumpyClusterer,
+    Places,
+    UmapClusterer,
+    soft_clusters,
+)
+from retrievers.tree.leaves import LeafSpan, cut_leaves, described_leaf
+from retrievers.tree.recipe import DIMENSION, LAYERS, SUMMARY_TOKENS, recipe_of
+from retrievers.tree.shape import PATH
+from retrievers.tree.upper import UpperTree
+from retrievers.types import Index, Vector
+from stores.sqlite.tree import DocumentTree, TreeLeaf, TreeSource, as_bytes
+
+TOGETHER = 32  # documents of one transaction; chosen, not measured
+# Of the documents: with more new ones the nodes over documents are made again; chosen.
+NEW = 0.3
+
+Progress = Callable[[str, int, int], None]
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Take progress that nobody watches."""
+
+
+@dataclass(frozen=True)
+class TreeChanges:
+    """Say how many documents came into a tree, and how long it took."""
+
+    documents: int
+    seconds: float
+
+
+def clusterer_of(reducer: str) -> Clusterer:
+    """Return what clusters by the setting `ingest.tree_reducer`."""
+    return UmapClusterer() if reducer == "umap" else NumpyClusterer()
+
+
+def build_tree(index: Index, progress: Progress = silent, *, fresh: bool = False) -> TreeChanges:
+    """Build what a collection's tree lacks, with `fresh` all of it; nothing is done twice.
+
+    Every batch of documents is kept at once, so an interruption costs one. Raises ModelError
+    without an embedder.
+    """
+    started = monotonic()
+    if index.embedder is None:
+        rule = "a tree needs the embedder of its collection"
+        raise ModelError(rule, value=index.keywords_only, hint="see `carrel doctor`")
+    trees, collection_id = index.store.trees, index.collection.id
+    recipe = recipe_of(index.embedder.model_id)
+    if fresh or any(one != recipe for one in trees.recipes(collection_id)):
+        trees.clear(collection_id)
+    clusterer = clusterer_of(index.settings.ingest.tree_reducer)
+    rows = trees.unbuilt(collection_id, recipe)
+    builder = DocumentBuilder(index, clusterer)
+    for at in range(0, len(rows), TOGETHER):
+        progress("tree", at, len(rows))
+        made = builder.build(rows[at : at + TOGETHER])
+        trees.write_documents(collection_id, recipe, made)
+    progress("tree", len(rows), len(rows))
+    _place(index, clusterer, recipe)
+    return TreeChanges(len(rows), round(monotonic() - started, 3))
+
+
+def _place(index: Index, clusterer: Clusterer, recipe: str) -> None:
+    """Give each document with leaves a place under the nodes over documents."""
+    trees, collection_id = index.store.trees, index.collection.id
+    unplaced = trees.unplaced(collection_id, recipe)
+    if not unplaced:
+        return
+    centres = trees.centres(collection_id)
+    if len(unplaced) <= NEW * len(centres):
+        upper = UpperTree(trees, collection_id, clusterer, DIMENSION)
+        for row in unplaced:
+            upper.insert(row)
+        trees.replace_members(collection_id, upper.changed)
+        return
+    members: dict[int, list[int]] = {}
+
+    def join(places: Sequence[int]) -> int:
+        members[len(members) + 1] = list(places)
+        return -len(members)
+
+    rows = list(centres)
+    vectors = unit(np.array([centres[row].vector for row in rows], dtype=np.float32))
+    tokens = np.array([min(SUMMARY_TOKENS, centres[row].tokens) for row in rows])
+    members_of_root = layers(clusterer, rows, vectors, tokens, join)
+    trees.replace_members(collection_id, {**members, 0: members_of_root}, whole=True)
+
+
+def unit(rows: Vector) -> Vector:
+    """Scale rows to length 1."""
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
+
+
+def layers(
+    clusterer: Clusterer,
+    members: Sequence[int],
+    vectors: Vector,
+    tokens: Places,
+    join: Callable[[Sequence[int]], int],
+) -> list[int]:
+    """Cluster members into nodes, layer by layer, until few are left; return those.
+
+    `join` makes a node of members and returns its number.
+    """
+    left = list(members)
+    for _ in range(LAYERS):
+        if len(left) <= DIMENSION + 1:
+            break
+        parts = soft_clusters(clusterer, vectors, tokens)
+        if len(parts) >= len(left):
+            break
+        left = [left[p[0]] if len(p) == 1 else join([left[one] for one in p]) for p in parts]
+        vectors = unit(np.array([vectors[part].mean(axis=0) for part in parts]))
+        tokens = np.array([min(SUMMARY_TOKENS, int(tokens[part].sum())) for part in parts])
+    return list(dict.fromkeys(left))
+
+
+class DocumentBuilder:
+    """Build the parts of single documents."""
+
+    def __init__(self, index: Index, clusterer: Clusterer) -> None:
+        """Take vectors of sentences from the index, and embed what it has none of."""
+        self._index, self._clusterer = index, clusterer
+
+    def build(self, rows: Sequence[int]) -> dict[int, DocumentTree]:
+        """Return the part of each document by row id; one that is gone is left out."""
+        sources = list(self._index.store.trees.sources(rows))
+        spans = [list(cut_leaves(one.chunks)) for one in sources]
+        vectors = self._vectors([span for own in spans for span in own])
+        made, first = {}, 0
+        for source, own in zip(sources, spans, strict=True):
+            part = vectors[first : first + len(own)]
+            made[source.row] = self._document(source, own, part)
+            first += len(own)
+        return made
+
+    def _document(
+        self, source: TreeSource, spans: Sequence[LeafSpan], vectors: Vector
+    ) -> DocumentTree:
+        if not spans:
+            return DocumentTree()
+        leaves = tuple(described_leaf(span, source) for span in spans)
+        nodes = list(_Sections(self._clusterer, leaves, vectors).nodes())
+        return DocumentTree(leaves, tuple(nodes), as_bytes(vectors))
+
+    def _vectors(self, spans: Sequence[LeafSpan]) -> Vector:
+        """Return a unit vector for each leaf: the mean of its sentences', else its own."""
+        assert self._index.embedder is not None  # see `build_tree`
+        keys = list(dict.fromkeys(span.chunk.chunk_id for span in spans))
+        kept = self._index.search.sentence_vectors(self._index.collection.id, keys)
+        counts = _sentence_counts(spans)
+        rows: list[Vector | None] = []
+        for span in spans:
+            own, (start, end) = kept.get(span.chunk.chunk_id), span.sentences
+            known = own is not None and len(own) == counts[span.chunk.chunk_id]
+            rows.append(own[start:end].mean(axis=0) if own is not None and known else None)
+        missing = [place for place, row in enumerate(rows) if row is None]
+        if missing:
+            made = self._index.embedder.embed_documents([spans[place].text for place in missing])
+            for place, row in zip(missing, made, strict=True):
+                rows[place] = row
+        return unit(np.array(rows, dtype=np.float32).reshape(len(rows), -1))
+
+
+def _sentence_counts(spans: Sequence[LeafSpan]) -> dict[str, int]:
+    """Return how many sentences each chunk has, by the last leaf of it."""
+    counts: dict[str, int] = {}
+    for span in spans:
+        counts[span.chunk.chunk_id] = span.sentences[1]
+    return counts
+
+
+class _Sections:
+    """Make the nodes of one document: its sections in the order of the text, clusters in them."""
+
+    def __init__(self, clusterer: Clusterer, leaves: Sequence[TreeLeaf], vectors: Vector) -> None:
+        self._clusterer, self._vectors = clusterer, vectors
+        self._paths = [leaf.section.split(PATH) if leaf.section else [] for leaf in leaves]
+        self._tokens = np.array([leaf.tokens for leaf in leaves])
+        self._made: list[tuple[int, ...]] = []
+        self._below: list[list[int]] = []  # the leaves of each node
+
+    def nodes(self) -> Iterator[tuple[int, ...]]:
+        """Yield the members of each node, those of the root last."""
+        top = self._grow(list(range(len(self._paths))), 0)
+        if top >= 0:
+            self._join([top])
+        yield from self._made
+
+    def _join(self, members: Sequence[int]) -> int:
+        self._made.append(tuple(members))
+        self._below.append([leaf for one in members for leaf in self._leaves(one)])
+        return -len(self._made)
+
+    def _leaves(self, member: int) -> list[int]:
+        return [member] if member >= 0 else self._below[-1 - member]
+
+    def _grow(self, leaves: list[int], depth: int) -> int:
+        """Return the member that stands for consecutive leaves."""
+        if len(leaves) == 1:
+            return leaves[0]
+        groups = list(self._sections(leaves, depth))
+        if len(groups) == 1 and any(len(self._paths[one]) > depth + 1 for one in leaves):
+            return self._grow(leaves, depth + 1)
+        members = [self._grow(one, depth + 1) for one in groups] if len(groups) > 1 else leaves
+        vectors = np.array([self._vectors[self._leaves(one)].mean(axis=0) for one in members])
+        tokens = [
+            int(self._tokens[one]) if one >= 0 else self._summary_tokens(one) for one in members
+        ]
+        rest = layers(self._clusterer, members, unit(vectors), np.array(tokens), self._join)
+        return rest[0] if len(rest) == 1 else self._join(rest)
+
+    def _summary_tokens(self, member: int) -> int:
+        return min(SUMMARY_TOKENS, int(self._tokens[self._leaves(member)].sum()))
+
+    def _sections(self, leaves: Sequence[int], depth: int) -> Iterator[list[int]]:
+        """Yield runs of leaves under the same heading."""
+        group: list[int] = []
+        for leaf in leaves:
+            if group and self._paths[leaf][: depth + 1] != self._paths[group[-1]][: depth + 1]:
+                yield group
+                group = []
+            group.append(leaf)
+        yield group

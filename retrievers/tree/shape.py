@@ -1,0 +1,263 @@
+"""The nodes that a set of visible documents makes of a tree; nothing here knows a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrievers.types import Vector
+from stores.sqlite.tree import ROOT, DocumentTree, TreeLeaf, TreeRecord
+
+Places = NDArray[np.int64]
+KEYWORDS = 10  # of a node, SPEC R2
+QUESTIONS = 5  # of a node, SPEC R2
+# Leaves of a node whose questions are looked at, the most central; chosen, not measured.
+ASKED = 64
+
+
+@dataclass(frozen=True, eq=False)
+class TreeNode:
+    """Hold a node as it is seen: `leaves` are the places of all leaves below it, sorted.
+
+    `children` are places of nodes, `own` of leaves directly below. A leaf has level 0.
+    """
+
+    node_id: str
+    level: int
+    leaves: Places
+    children: tuple[int, ...]
+    own: tuple[int, ...]
+
+
+class TreeShape:
+    """Hold what of a tree stands on some documents alone, the root first, parents before children.
+
+    All of it is a function of those documents' leaves and of how they hang together: a node with
+    one member is that member, and of nodes with the same leaves there is one.
+    """
+
+    def __init__(self, record: TreeRecord, visible: set[int], secret: str) -> None:
+        """Take the documents that are visible; `secret` makes ids of nodes unpredictable."""
+        self.nodes: list[TreeNode] = []
+        self.leaves: list[TreeLeaf] = []
+        documents: list[int] = []
+        parts: list[Vector] = []
+        self._secret = secret.encode()
+        self._first: dict[int, int] = {}
+        self._trees = {
+            row: tree for row, tree in record.documents.items() if row in visible and tree.nodes
+        }
+        for row, tree in self._trees.items():
+            self._first[row] = len(self.leaves)
+            self.leaves.extend(tree.leaves)
+            documents += [row] * len(tree.leaves)
+            parts.append(tree.vectors)
+        self.documents: Places = np.array(documents, dtype=np.int64)
+        self._bytes = np.concatenate(parts) if parts else np.empty((0, 1), np.int8)
+        self._arrange(_Members(record, self._trees, self._first).root())
+
+    def _arrange(self, root: _Branch | None) -> None:
+        """Number the branches that are seen from the root down, each set of leaves once."""
+        found: dict[bytes, _Branch] = {}
+        below = {} if root is None else dict(_sets(root, found))
+        order = sorted(found, key=lambda key: (-found[key].level, below[key][0], -len(below[key])))
+        places = {key: place for place, key in enumerate(order)}
+        for key in order:
+            branch = found[key]
+            children = dict.fromkeys(places[one.key] for one in branch.children if one.key != key)
+            self.nodes.append(
+                TreeNode(
+                    self._identify(below[key]),
+                    branch.level,
+                    below[key],
+                    tuple(children),
+                    tuple(branch.own),
+                )
+            )
+
+    def _identify(self, leaves: Places) -> str:
+        """Return the id of a node: a keyed hash of which leaves it has."""
+        rows = self.documents[leaves]
+        first = np.array([self._first[row] for row in rows.tolist()], dtype=np.int64)
+        named = np.stack([rows, leaves - first]).tobytes()
+        return blake2b(named, digest_size=8, key=self._secret[:64]).hexdigest()
+
+    def vectors_of(self, leaves: Places | Sequence[int]) -> Vector:
+        """Return the unit vectors of leaves, shape (n, dimension)."""
+        rows = self._bytes[leaves].astype(np.float32)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.maximum(lengths, 1e-9))
+
+    @cached_property
+    def vectors(self) -> Vector:
+        """Return the unit vector of each node, the mean of its leaves, shape (n, dimension)."""
+        means = [self.vectors_of(node.leaves).mean(axis=0) for node in self.nodes]
+        rows = np.array(means, dtype=np.float32).reshape(len(means), self._bytes.shape[1])
+        return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
+
+    def tokens(self, node: int) -> int:
+        """Return how many tokens the leaves of a node have."""
+        return sum(self.leaves[leaf].tokens for leaf in self.nodes[node].leaves.tolist())
+
+    @cached_property
+    def _words(self) -> _Words:
+        return _Words(self.leaves)
+
+    def keywords(self, node: int) -> list[str]:
+        """Return up to 10 keywords of a node, as they are written, the most telling first."""
+        return [written for _, written in self._keywords(node)]
+
+    def terms(self, node: int) -> list[str]:
+        """Return the keywords of a node as index terms, in the same order."""
+        return [term for term, _ in self._keywords(node)]
+
+    def _keywords(self, node: int) -> list[tuple[str, str]]:
+        return self._words.best(self.nodes[node].leaves, KEYWORDS)
+
+    def questions(self, node: int) -> list[str]:
+        """Return up to 5 questions that a node may answer, those of its central leaves."""
+        leaves = self.nodes[node].leaves
+        likeness = self.vectors_of(leaves) @ self.vectors[node]
+        central = leaves[np.argsort(-likeness, kind="stable")[:ASKED]].tolist()
+        found: dict[str, str] = {}
+        most = max((len(self.leaves[leaf].questions) for leaf in central), default=0)
+        for place in range(most):
+            for leaf in central:
+                asked = self.leaves[leaf].questions[place : place + 1]
+                if asked and len(found) < QUESTIONS:
+                    found.setdefault(asked[0].casefold(), asked[0])
+        return list(found.values())
+
+    def section(self, node: int) -> str:
+        """Return the heading path that all leaves of a node in one document share, "" for none."""
+        own = [self.leaves[leaf].section for leaf in self.nodes[node].leaves.tolist()]
+        if len(set(self.documents[self.nodes[node].leaves].tolist())) != 1:
+            return ""
+        return PATH.join(common_path([section.split(PATH) for section in own]))
+
+
+PATH = " › "  # between the headings of a chunk's section
+
+
+def common_path(paths: Sequence[Sequence[str]]) -> list[str]:
+    """Return the beginning that paths share."""
+    shared: list[str] = []
+    for parts in zip(*paths, strict=False):
+        if len(set(parts)) > 1 or not parts[0]:
+            break
+        shared.append(parts[0])
+    return shared
+
+
+class _Words:
+    """Count keywords over leaves by number: pairs of a term and how it is written."""
+
+    def __init__(self, leaves: Sequence[TreeLeaf]) -> None:
+        pairs: dict[tuple[str, str], int] = {}
+        numbers = [[pairs.setdefault(pair, len(pairs)) for pair in one.keywords] for one in leaves]
+        terms: dict[str, int] = {}
+        self._pairs = list(pairs)
+        self._term = np.array([terms.setdefault(term, len(terms)) for term, _ in pairs], np.int64)
+        self._ends = np.cumsum([0, *map(len, numbers)])
+        self._numbers = np.array([one for own in numbers for one in own], dtype=np.int64)
+        known = self._counts(np.arange(len(leaves)))
+        self._rarity = np.log1p(len(leaves) / np.maximum(self._by_term(known), 1))
+
+    def _counts(self, leaves: Places) -> NDArray[np.int64]:
+        parts = [self._numbers[self._ends[leaf] : self._ends[leaf + 1]] for leaf in leaves.tolist()]
+        found = np.concatenate(parts) if parts else np.empty(0, np.int64)
+        return np.bincount(found, minlength=len(self._pairs))
+
+    def _by_term(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.bincount(self._term, weights=counts)
+
+    def best(self, leaves: Places, most: int) -> list[tuple[str, str]]:
+        """Return the pairs of the terms that tell most of some leaves, by tf-idf over leaves."""
+        counts = self._counts(leaves)
+        if not counts.any():
+            return []
+        worth = self._by_term(counts) * self._rarity
+        written: dict[int, int] = {}
+        for pair in np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)].tolist():
+            written.setdefault(int(self._term[pair]), pair)
+        best = np.argsort(-worth, kind="stable")[:most].tolist()
+        return [self._pairs[written[term]] for term in best if term in written]
+
+
+@dataclass(eq=False)
+class _Branch:
+    """Hold a node on the way to a shape."""
+
+    children: list[_Branch]
+    own: list[int]
+    level: int = 1
+    key: bytes = b""
+
+
+class _Members:
+    """Follow the members of nodes from the root down, as far as they are visible."""
+
+    def __init__(
+        self, record: TreeRecord, trees: Mapping[int, DocumentTree], first: Mapping[int, int]
+    ) -> None:
+        self._record, self._trees, self._first = record, trees, first
+        self._made: dict[int, _Branch | int | None] = {}
+
+    def root(self) -> _Branch | None:
+        found = self._node(ROOT)
+        return _Branch([], [found]) if isinstance(found, int) else found
+
+    def _node(self, number: int) -> _Branch | int | None:
+        """Return the branch of a node over documents, a leaf that stands for it, or None."""
+        if number not in self._made:
+            self._made[number] = None  # a damaged tree may lead back here
+            members = self._record.members.get(number, ())
+            self._made[number] = _joined(
+                self._document(one) if one > 0 else self._node(-one) for one in members
+            )
+        return self._made[number]
+
+    def _document(self, row: int) -> _Branch | int | None:
+        tree = self._trees.get(row)
+        if tree is None:
+            return None
+        made: list[_Branch | int | None] = []
+        for members in tree.nodes:
+            parts = (self._first[row] + one if one >= 0 else made[-1 - one] for one in members)
+            made.append(_joined(parts))
+        return made[-1]
+
+
+def _joined(parts: Iterator[_Branch | int | None]) -> _Branch | int | None:
+    """Join members to a branch; one alone stands for itself."""
+    found = list(dict.fromkeys(one for one in parts if one is not None))
+    if len(found) < 2:
+        return found[0] if found else None
+    children = [one for one in found if isinstance(one, _Branch)]
+    level = 1 + max((one.level for one in children), default=0)
+    return _Branch(children, [one for one in found if isinstance(one, int)], level)
+
+
+def _sets(root: _Branch, found: dict[bytes, _Branch]) -> Iterator[tuple[bytes, Places]]:
+    """Yield the set of leaves below each branch by its key, and note the lowest that has it."""
+    known: dict[int, Places] = {}
+
+    def visit(branch: _Branch) -> Places:
+        if id(branch) not in known:
+            parts = [visit(one) for one in branch.children]
+            own = np.array(branch.own, dtype=np.int64)
+            known[id(branch)] = leaves = np.unique(np.concatenate([own, *parts]))
+            branch.key = leaves.tobytes()
+            lower = found.get(branch.key)
+            if lower is None or branch.level < lower.level:
+                found[branch.key] = branch
+        return known[id(branch)]
+
+    visit(root)
+    for branch in found.values():
+        yield branch.key, known[id(branch)]

@@ -1,0 +1,135 @@
+"""The sentences that stand for a node: central, complete, none twice, in the order of the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from core.language.cues import Cues
+from core.language.scan import estimate_tokens
+from core.language.sentences import sentence_spans
+from core.types import Evidence
+from languages.language import find_language, known_languages
+from models.vectors import central
+from retrievers.tree.shape import TreeShape
+from retrievers.types import Index, Vector
+
+# Chosen, not measured, like the rest of these:
+SENTENCES = 5  # of a summary at most: what a reader takes in at a glance
+PER_SENTENCE = 60  # tokens of a node for each sentence of its summary
+NEAREST = 256  # leaves nearest to a node's middle, among which the central ones are looked for
+READ = 12  # leaves whose sentences are looked at
+LEAST_WORDS, LONGEST = 5, 400  # words and characters of a sentence that is read alone
+LEAST_LETTERS = 0.7  # of its characters: with fewer it is a table, a formula or an address
+ENDS = (".", "!", "…", "。", "！", ".”", '."', ".)", "」", "。”", ".»")
+MARKUP = re.compile(r"^\s*(?:#{1,6}\s|[-*+•]\s|\||>|```|:::|///|!\[|\[)|https?://|\]\(|[`{}|<>]{2}")
+HAN = re.compile(r"[\u3400-\u9fff]")
+
+
+class CentralSentence(NamedTuple):
+    """Hold text[start:end] of the chunk that a piece of evidence is, as part of a summary."""
+
+    leaf: int
+    evidence: Evidence
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """Return the sentence as it stands there."""
+        return self.evidence.text[self.start : self.end]
+
+
+def choose_sentences(
+    index: Index,
+    shape: TreeShape,
+    node: int,
+    read: Callable[[Iterable[int]], Mapping[int, Evidence]],
+) -> list[CentralSentence]:
+    """Return the sentences that stand for a node, of the leaves that `read` gives.
+
+    Central leaves are found first, then among their sentences those that are central.
+    """
+    leaves = _central_leaves(shape, node)
+    items = read(leaves)
+    every = [one for leaf in leaves if leaf in items for one in _of_leaf(shape, leaf, items[leaf])]
+    seen: dict[str, CentralSentence] = {}
+    for one in every:
+        seen.setdefault(" ".join(one.text.split()).casefold(), one)
+    places = [one for one in seen.values() if reads_alone(one.text, one.evidence.language)]
+    places = places or [one for one in seen.values() if not _orders().search(one.text)]
+    if not places:
+        return []
+    most = max(1, min(SENTENCES, shape.tokens(node) // PER_SENTENCE))
+    chosen = central(sentence_rows(index, shape, places), most)
+    ordered = sorted((places[one] for one in chosen), key=lambda one: (one.leaf, one.start))
+    return ordered
+
+
+def _central_leaves(shape: TreeShape, node: int) -> list[int]:
+    leaves = shape.nodes[node].leaves
+    rows = shape.vectors_of(leaves)
+    nearest = np.sort(np.argsort(-(rows @ shape.vectors[node]), kind="stable")[:NEAREST])
+    chosen = central(rows[nearest], READ)
+    return sorted(leaves[nearest[chosen]].tolist())
+
+
+def _of_leaf(shape: TreeShape, leaf: int, item: Evidence) -> Iterable[CentralSentence]:
+    start, end = shape.leaves[leaf].start, shape.leaves[leaf].end
+    for first, last in sentence_spans(item.text):
+        if start <= first and last <= end:
+            yield CentralSentence(leaf, item, first, last)
+
+
+def sentence_rows(index: Index, shape: TreeShape, places: list[CentralSentence]) -> Vector:
+    """Return a unit vector for each sentence: its own where the index has it, else its leaf's."""
+    keys = list(dict.fromkeys(one.evidence.chunk_id for one in places))
+    kept = index.search.sentence_vectors(index.collection.id, keys)
+    found = shape.vectors_of([one.leaf for one in places])
+    for place, one in enumerate(places):
+        spans, rows = sentence_spans(one.evidence.text), kept.get(one.evidence.chunk_id, ())
+        if len(rows) == len(spans) and len(spans) > 1:
+            found[place] = rows[spans.index((one.start, one.end))]
+    return found
+
+
+@lru_cache(maxsize=1)
+def _orders() -> re.Pattern[str]:
+    """Return what gives orders to a program that reads a document, in every language."""
+    listed = [one for language in known_languages().values() for one in language.orders]
+    return re.compile("|".join(f"(?:{one})" for one in listed), re.IGNORECASE | re.MULTILINE)
+
+
+@lru_cache(maxsize=16)
+def _openers(language: str) -> re.Pattern[str]:
+    """Return the words at the beginning of a sentence that point to one before it."""
+    known = find_language(language)
+    words = known.read("words")
+    cues = Cues(known, {"opener": [*words.get("reference", ()), *words.get("opener", ())]})
+    return re.compile(rf"\W*{cues.alternatives('opener')}", re.IGNORECASE)
+
+
+def points_back(text: str, language: str) -> bool:
+    """Tell whether a sentence begins with a word that stands for something before it."""
+    return _openers(language).match(text) is not None
+
+
+def reads_alone(text: str, language: str) -> bool:
+    """Tell whether a sentence is complete, understandable alone, and no order to a program."""
+    shown = " ".join(text.split())
+    letters = sum(map(str.isalpha, shown)) + shown.count(" ")
+    words = estimate_tokens(shown) // 2 if HAN.search(shown) else len(shown.split())
+    return (
+        words >= LEAST_WORDS
+        and len(shown) <= LONGEST
+        and letters >= LEAST_LETTERS * len(shown)
+        and shown.endswith(ENDS)
+        and not shown[0].islower()
+        and not MARKUP.search(text)
+        and not points_back(shown, language)
+        and not _orders().search(text)
+    )

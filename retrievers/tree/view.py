@@ -1,0 +1,103 @@
+"""The tree as one caller sees it now: its nodes, and their texts read under the caller's rights."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from core.auth import AuthContext
+from core.types import Citation, Evidence
+from retrievers.tree.recipe import recipe_of
+from retrievers.tree.shape import TreeNode, TreeShape
+from retrievers.tree.summaries import CentralSentence, choose_sentences
+from retrievers.types import Index
+from stores.store import Store
+
+REMEMBERED = 16  # shapes of a store, of callers with different rights; chosen, not measured
+_shapes: WeakKeyDictionary[Store, OrderedDict[Any, TreeShape]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class SummarySentence:
+    """Hold a sentence of a node's summary and what it rests on."""
+
+    text: str
+    citations: tuple[Citation, ...]
+
+
+class TreeView:
+    """Show a tree to one caller; all that it says rests on leaves that they may see now."""
+
+    def __init__(self, index: Index, auth: AuthContext, shape: TreeShape) -> None:
+        """Read texts from `index` with the rights of `auth`."""
+        self.index, self.auth, self.shape = index, auth, shape
+
+    @property
+    def nodes(self) -> list[TreeNode]:
+        """Return the nodes, the root first."""
+        return self.shape.nodes
+
+    @property
+    def levels(self) -> int:
+        """Return how many levels of nodes there are."""
+        return self.nodes[0].level if self.nodes else 0
+
+    def evidence(self, leaves: Iterable[int]) -> dict[int, Evidence]:
+        """Return the chunk of each leaf by its place; what is not to be seen is left out."""
+        wanted = [int(leaf) for leaf in leaves]
+        rows, own = self.shape.documents, self.shape.leaves
+        places = {leaf: (int(rows[leaf]), own[leaf].ordinal) for leaf in wanted}
+        ids = self.index.store.trees.chunk_ids(places.values())
+        collection = self.index.collection.id
+        found = self.index.catalogue.evidence(self.auth, collection, list(ids.values()))
+        keys = {leaf: ids.get(place, "") for leaf, place in places.items()}
+        return {leaf: found[key] for leaf, key in keys.items() if key in found}
+
+    def text(self, leaf: int, item: Evidence) -> str:
+        """Return the text of a leaf, which stands in this evidence."""
+        return item.text[self.shape.leaves[leaf].start : self.shape.leaves[leaf].end]
+
+    def summary(self, node: int) -> list[SummarySentence]:
+        """Return the central sentences of a node in the order of the text, each cited."""
+        return [
+            SummarySentence(" ".join(one.text.split()), (one.evidence.cited(one.start, one.end),))
+            for one in self.sentences(node)
+        ]
+
+    def sentences(self, node: int) -> list[CentralSentence]:
+        """Return the central sentences of a node with the evidence that they stand in."""
+        return choose_sentences(self.index, self.shape, node, self.evidence)
+
+    def title(self, node: int) -> str:
+        """Return the document and section that a node is of, "" for one of several documents."""
+        leaves = self.nodes[node].leaves
+        if len(set(self.shape.documents[leaves].tolist())) != 1:
+            return ""
+        item = self.evidence([int(leaves[0])]).get(int(leaves[0]))
+        if item is None:
+            return ""
+        section = self.shape.section(node)
+        return " · ".join(part for part in (item.title, section) if part)
+
+
+def open_view(index: Index, auth: AuthContext, sources: Sequence[str] = ()) -> TreeView | None:
+    """Return the tree that a caller sees, None where they see none or it has another model."""
+    if index.embedder is None:
+        return None
+    collection = index.collection
+    record = index.store.trees.load(collection.id, recipe_of(index.embedder.model_id))
+    if not record.members:
+        return None
+    visible = index.catalogue.visible_documents(auth, collection.id, sources)
+    seen = frozenset(visible & record.documents.keys())
+    known = _shapes.setdefault(index.store, OrderedDict())
+    key = (collection.id, record.version, seen)
+    shape = known.get(key)
+    if shape is None:
+        shape = known[key] = TreeShape(record, set(seen), collection.secret)
+        while len(known) > REMEMBERED:
+            known.popitem(last=False)
+    return TreeView(index, auth, shape) if shape.nodes else None

@@ -1,0 +1,312 @@
+"""The tree of a collection as it is kept: each document's own part, and the nodes over documents.
+
+A document's part is one row that never changes and goes with the document. No row has a text in it
+but a leaf's keywords and questions, which are words of that document, and what a model wrote of a
+node, which goes with any document that it was made from.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stores.sqlite.catalogue import MAX_VARIABLES
+from stores.sqlite.database import CataloguePart, Database
+from stores.sqlite.sums import CHUNK, SUMMARY, TREE, sign
+from stores.sqlite.writer import bump
+
+Bytes = NDArray[np.int8]
+ROOT = 0  # the node over all documents
+
+
+class TreeLeaf(NamedTuple):
+    """Hold text[start:end] of the chunk `ordinal` of a document, about 100 tokens.
+
+    `section` is its heading path; `keywords` are pairs (term, as it is written), `questions`
+    what the leaf may answer, the best first.
+    """
+
+    ordinal: int
+    start: int
+    end: int
+    tokens: int
+    section: str
+    keywords: tuple[tuple[str, str], ...] = ()
+    questions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DocumentTree:
+    """Hold a document's leaves in reading order and the nodes over them, the root last.
+
+    `nodes` are the members of each: a leaf by its place, or -1 - n for the node n, which stands
+    before. `vectors` has a row per leaf, scaled to its largest number. No leaves, no nodes.
+    """
+
+    leaves: tuple[TreeLeaf, ...] = ()
+    nodes: tuple[tuple[int, ...], ...] = ()
+    vectors: Bytes = field(default_factory=lambda: np.empty((0, 0), np.int8), repr=False)
+
+    @property
+    def centre(self) -> Bytes:
+        """Return the middle of its leaves, scaled to its largest number."""
+        return as_bytes(self.vectors.astype(np.float32).mean(axis=0, keepdims=True))[0]
+
+
+def as_bytes(rows: NDArray[np.float32]) -> Bytes:
+    """Return rows scaled to their largest numbers, which keeps their directions within 1 %."""
+    largest = np.abs(rows).max(axis=1, keepdims=True) if rows.size else np.ones((len(rows), 1))
+    return np.asarray(np.rint(127 * rows / np.maximum(largest, 1e-12)).astype(np.int8))
+
+
+class DocumentCentre(NamedTuple):
+    """Hold the middle of a document's leaves, and how many tokens they have."""
+
+    vector: Bytes
+    tokens: int
+
+
+class TreeChunk(NamedTuple):
+    """Hold what a leaf is cut from."""
+
+    chunk_id: str
+    ordinal: int
+    text: str
+    kind: str
+    section: str
+
+
+class TreeSource(NamedTuple):
+    """Hold a document that is to be cut into leaves."""
+
+    row: int
+    title: str
+    language: str
+    chunks: list[TreeChunk]
+
+
+@dataclass(frozen=True)
+class TreeRecord:
+    """Hold a whole tree: documents by row id, and the members of each node over them.
+
+    A member above 0 is a document, one below 0 the node of that number without its sign.
+    """
+
+    documents: Mapping[int, DocumentTree]
+    members: Mapping[int, Sequence[int]]
+    version: int
+
+
+class SqliteTrees(CataloguePart):
+    """Keep trees in the catalogue."""
+
+    def __init__(self, database: Database) -> None:
+        """Use an open catalogue."""
+        super().__init__(database)
+        self._records: dict[tuple[int, str], TreeRecord] = {}
+        self._lock = threading.Lock()
+
+    def recipes(self, collection_id: int) -> list[str]:
+        query = "SELECT DISTINCT recipe FROM tree_documents WHERE collection_id = ?"
+        return [row[0] for row in self._all(query, (collection_id,))]
+
+    def unbuilt(self, collection_id: int, recipe: str) -> list[int]:
+        rows = self._all(
+            """SELECT d.id FROM documents d WHERE d.collection_id = ?
+               AND d.id NOT IN (SELECT document FROM quarantine) AND NOT EXISTS
+               (SELECT 1 FROM tree_documents w WHERE w.document = d.id AND w.recipe = ?)
+               ORDER BY d.id""",
+            (collection_id, recipe),
+        )
+        return [row[0] for row in rows]
+
+    def sources(self, documents: Sequence[int]) -> Iterator[TreeSource]:
+        for row in documents:
+            found = self._one("SELECT title, language FROM documents WHERE id = ?", (row,))
+            if found is None:
+                continue
+            chunks = self._all(
+                f"""SELECT c.chunk_id, c.ordinal, c.text, c.kind, c.section FROM chunks c
+                    WHERE c.document = ? AND c.sum IS {CHUNK} ORDER BY c.ordinal""",
+                (row,),
+            )
+            yield TreeSource(row, found[0], found[1], [TreeChunk(*chunk) for chunk in chunks])
+
+    def write_documents(
+        self, collection_id: int, recipe: str, trees: Mapping[int, DocumentTree]
+    ) -> None:
+        with self._database.write() as connection:
+            for row, tree in trees.items():
+                shape = json.dumps([tree.leaves, tree.nodes], ensure_ascii=False)
+                connection.execute("DELETE FROM tree_documents WHERE document = ?", (row,))
+                centre = tree.centre.tobytes() if tree.leaves else b""
+                tokens = sum(leaf.tokens for leaf in tree.leaves)
+                values = (recipe, shape, tree.vectors.tobytes(), centre, tokens, row)
+                connection.execute(
+                    """INSERT INTO tree_documents SELECT d.id, ?, ?, ?, ?, ?, ?, NULL
+                       FROM documents d WHERE d.id = ?""",
+                    (collection_id, *values),
+                )
+                sign(connection, "tree_documents", "w.document = ?", row)
+
+    def unplaced(self, collection_id: int, recipe: str) -> list[int]:
+        rows = self._all(
+            """SELECT w.document FROM tree_documents w WHERE w.collection_id = ? AND w.recipe = ?
+               AND w.tokens > 0 AND NOT EXISTS
+               (SELECT 1 FROM tree_members m WHERE m.document = w.document) ORDER BY w.document""",
+            (collection_id, recipe),
+        )
+        return [row[0] for row in rows]
+
+    def centres(
+        self, collection_id: int, documents: Sequence[int] | None = None
+    ) -> dict[int, DocumentCentre]:
+        wanted = None if documents is None else json.dumps(list(documents))
+        chosen = "" if wanted is None else "AND document IN (SELECT value FROM json_each(:wanted))"
+        rows = self._all(
+            f"""SELECT document, centre, tokens FROM tree_documents
+                WHERE collection_id = :c AND tokens > 0 {chosen} ORDER BY document""",
+            {"c": collection_id, "wanted": wanted},
+        )
+        return {row[0]: DocumentCentre(np.frombuffer(row[1], np.int8), row[2]) for row in rows}
+
+    def members(self, collection_id: int, node: int) -> list[int]:
+        rows = self._all(
+            "SELECT coalesce(document, -child) FROM tree_members"
+            " WHERE collection_id = ? AND node = ? ORDER BY rowid",
+            (collection_id, node),
+        )
+        return [row[0] for row in rows]
+
+    def parents(self, collection_id: int, node: int) -> list[int]:
+        rows = self._all(
+            "SELECT DISTINCT node FROM tree_members WHERE collection_id = ? AND child = ?",
+            (collection_id, node),
+        )
+        return [row[0] for row in rows]
+
+    def last_node(self, collection_id: int) -> int:
+        query = "SELECT coalesce(max(node), 0) FROM tree_members WHERE collection_id = ?"
+        return int(self._value(query, (collection_id,)))
+
+    def load(self, collection_id: int, recipe: str) -> TreeRecord:
+        with self._lock:
+            version = int(self._value("SELECT value FROM meta WHERE key = 'index_version'"))
+            known = self._records.get((collection_id, recipe))
+            if known is None or known.version != version:
+                known = self._read(collection_id, recipe, version, known)
+                self._records[collection_id, recipe] = known
+            return known
+
+    def _read(
+        self, collection_id: int, recipe: str, version: int, before: TreeRecord | None
+    ) -> TreeRecord:
+        """Read a tree again; a document's part that was read before has not changed."""
+        parts = dict(before.documents) if before else {}
+        rows = self._all(
+            "SELECT document FROM tree_documents WHERE collection_id = ? AND recipe = ?"
+            " ORDER BY document",
+            (collection_id, recipe),
+        )
+        wanted = [row[0] for row in rows]
+        missing = [row for row in wanted if row not in parts]
+        for some in _portions(missing):
+            parts |= self._read_documents(some)
+        members: dict[int, list[int]] = {}
+        for node, child, document in self._all(
+            "SELECT node, child, document FROM tree_members WHERE collection_id = ? ORDER BY rowid",
+            (collection_id,),
+        ):
+            if child is not None or document in parts:
+                members.setdefault(node, []).append(document if child is None else -child)
+        documents = {row: parts[row] for row in wanted if row in parts}
+        return TreeRecord(documents, members, version)
+
+    def _read_documents(self, rows: Sequence[int]) -> dict[int, DocumentTree]:
+        found = self._all(
+            f"""SELECT w.document, w.shape, w.vectors FROM tree_documents w
+                WHERE w.document IN (SELECT value FROM json_each(?)) AND w.sum IS {TREE}""",
+            (json.dumps(list(rows)),),
+        )
+        return {document: _tree(shape, vectors) for document, shape, vectors in found}
+
+    def replace_members(
+        self, collection_id: int, members: Mapping[int, Sequence[int]], *, whole: bool = False
+    ) -> None:
+        with self._database.write() as connection:
+            if whole:
+                query = "DELETE FROM tree_members WHERE collection_id = ?"
+                connection.execute(query, (collection_id,))
+            for node, own in members.items():
+                query = "DELETE FROM tree_members WHERE collection_id = ? AND node = ?"
+                connection.execute(query, (collection_id, node))
+                connection.executemany(
+                    """INSERT INTO tree_members SELECT ?1, ?2, iif(?3 < 0, -?3, NULL),
+                       iif(?3 > 0, ?3, NULL) WHERE ?3 < 0
+                       OR EXISTS (SELECT 1 FROM tree_documents WHERE document = ?3)""",
+                    [(collection_id, node, member) for member in own],
+                )
+            bump(connection)
+
+    def clear(self, collection_id: int) -> None:
+        with self._database.write() as connection:
+            for table in ("tree_summaries", "tree_members", "tree_documents"):
+                connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (collection_id,))
+            bump(connection)
+
+    def chunk_ids(self, places: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        rows = self._all(
+            """SELECT c.document, c.ordinal, c.chunk_id FROM json_each(?) wanted
+               CROSS JOIN chunks c ON c.document = wanted.value ->> 0
+               AND c.ordinal = wanted.value ->> 1""",
+            (json.dumps(sorted(set(places))),),
+        )
+        return {(row[0], row[1]): row[2] for row in rows}
+
+    def summaries(self, collection_id: int, nodes: Sequence[str]) -> dict[str, str]:
+        rows = self._all(
+            f"""SELECT y.node, y.content FROM tree_summaries y WHERE y.collection_id = ?
+                AND y.node IN (SELECT value FROM json_each(?)) AND y.sum IS {SUMMARY}""",
+            (collection_id, json.dumps(list(nodes))),
+        )
+        return {row[0]: row[1] for row in rows}
+
+    def write_summary(
+        self, collection_id: int, node: str, content: str, documents: Sequence[int]
+    ) -> None:
+        with self._database.write() as connection:
+            known = "SELECT count(*) FROM tree_documents WHERE document IN"
+            rows = json.dumps(sorted(set(documents)))
+            query = f"{known} (SELECT value FROM json_each(?))"
+            if connection.execute(query, (rows,)).fetchone()[0] < len(set(documents)):
+                return  # one of them went meanwhile
+            connection.execute(
+                "DELETE FROM tree_summaries WHERE collection_id = ? AND node = ?",
+                (collection_id, node),
+            )
+            made = connection.execute(
+                "INSERT INTO tree_summaries VALUES (NULL, ?, ?, ?, NULL) RETURNING id",
+                (collection_id, node, content),
+            ).fetchone()[0]
+            connection.execute(
+                "INSERT INTO tree_sources SELECT value, ? FROM json_each(?)", (made, rows)
+            )
+            sign(connection, "tree_summaries", "y.id = ?", made)
+            bump(connection)
+
+
+def _portions(rows: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (rows[at : at + MAX_VARIABLES] for at in range(0, len(rows), MAX_VARIABLES))
+
+
+def _tree(shape: str, vectors: bytes) -> DocumentTree:
+    leaves, nodes = json.loads(shape)
+    made = tuple(TreeLeaf(*leaf[:5], tuple(map(tuple, leaf[5])), tuple(leaf[6])) for leaf in leaves)
+    rows = np.frombuffer(vectors, np.int8).reshape(len(made), -1) if made else np.empty((0, 0))
+    return DocumentTree(made, tuple(map(tuple, nodes)), rows.astype(np.int8, copy=False))
