@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.auth import AuthContext
 from core.cache import open_caches
@@ -27,6 +27,8 @@ from models.reranker import Reranker
 from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import ClassicReasoner, RulesReasoner
 from reasoning.types import Reasoner, Turn
+from retrievers.tree.building import Progress, build_tree, silent
+from retrievers.tree.view import open_view, whole_size
 from retrievers.types import Index
 from stores.lock import OwnerLock, locked
 from stores.runlog.conversations import Conversation
@@ -351,6 +353,29 @@ class Session:
         if kept is not None:
             return self.asking.within(kept, asked)
         return self.asking.alone(asked, history)
+
+    def build_tree(
+        self, collection: Collection, progress: Progress = silent, *, fresh: bool = False
+    ) -> dict[str, Any]:
+        """Build what the tree of a collection lacks, with `fresh` all; return its size, of all."""
+        with self.maintenance.changing():
+            changes = build_tree(index := self.index(collection), progress, fresh=fresh)
+        return {**whole_size(index), "seconds": changes.seconds}
+
+    def keep_tree(self, collection: Collection, progress: Progress = silent) -> None:
+        """Do what the setting `ingest.tree` wants after an ingest into a collection."""
+        index = self.index(collection)
+        wanted, built = index.settings.ingest.tree, self.store.trees.recipes(collection.id)
+        if index.embedder is not None and (wanted == "build" or (wanted == "keep" and built)):
+            with self.maintenance.changing():
+                build_tree(index, progress)
+
+    def describe_tree(
+        self, auth: AuthContext, collection: Collection, depth: int
+    ) -> dict[str, Any] | None:
+        """Return the tree that a caller sees down to a depth, None where they see none."""
+        view = open_view(self.index(collection), auth)
+        return None if view is None else view.describe(depth)
 
     def forget(self, auth: AuthContext, conversation: str) -> None:
         """Delete a conversation of the caller with its turns and runs; raises AbsentError."""

@@ -149,6 +149,7 @@ class Library:
                 acl=frozenset(map(checked_principal, several("readers", readers))),
                 second=session.second,
             ).run(files)
+            session.keep_tree(target)
         finally:
             session.intake.drop_collection_if_empty(target)
         if not summary.ok:

@@ -132,6 +132,7 @@ class Commands(LazyGroup):
         "doctor": "cli.upkeep.doctor:doctor",
         "config": "cli.upkeep.status:config",
         "reindex": "cli.upkeep.doctor:reindex",
+        "tree": "cli.upkeep.tree:app",
         "acl": "cli.upkeep.acl:app",
         "forget": "cli.upkeep.forget:forget",
         "backup": "cli.upkeep.backup:backup",

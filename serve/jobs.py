@@ -57,6 +57,7 @@ def ingest_upload(
             renames=False,  # an upload's own file is gone when it is done
             access=WriteAccess(auth, str(path.resolve())),
         ).run([path])
+        session.keep_tree(target, progress)
     finally:
         session.intake.drop_collection_if_empty(target)
     row.documents, row.chunks, row.notes = summary.documents, summary.chunks, list(summary.notes)

@@ -156,6 +156,7 @@ def run_ingest(
         )
         try:
             summary = pipeline.run(paths, prune=prune)
+            session.keep_tree(target, progress)
         finally:
             session.intake.drop_collection_if_empty(target)
         _record(session, target, summary, readers)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrievers.types import Vector
-from stores.sqlite.tree import ROOT, DocumentTree, TreeLeaf, TreeRecord
+from stores.sqlite.tree import ROOT, Bytes, DocumentTree, TreeLeaf, TreeRecord
 
 Places = NDArray[np.int64]
 KEYWORDS = 10  # of a node, SPEC R2
@@ -46,7 +46,7 @@ class TreeShape:
         self.nodes: list[TreeNode] = []
         self.leaves: list[TreeLeaf] = []
         documents: list[int] = []
-        parts: list[Vector] = []
+        parts: list[Bytes] = []
         self._secret = secret.encode()
         self._first: dict[int, int] = {}
         self._trees = {
@@ -124,14 +124,8 @@ class TreeShape:
         leaves = self.nodes[node].leaves
         likeness = self.vectors_of(leaves) @ self.vectors[node]
         central = leaves[np.argsort(-likeness, kind="stable")[:ASKED]].tolist()
-        found: dict[str, str] = {}
-        most = max((len(self.leaves[leaf].questions) for leaf in central), default=0)
-        for place in range(most):
-            for leaf in central:
-                asked = self.leaves[leaf].questions[place : place + 1]
-                if asked and len(found) < QUESTIONS:
-                    found.setdefault(asked[0].casefold(), asked[0])
-        return list(found.values())
+        asked = dict.fromkeys(one for leaf in central for one in self.leaves[leaf].questions)
+        return choose_questions(list(asked), self.keywords(node))
 
     def section(self, node: int) -> str:
         """Return the heading path that all leaves of a node in one document share, "" for none."""
@@ -142,6 +136,20 @@ class TreeShape:
 
 
 PATH = " › "  # between the headings of a chunk's section
+
+
+def choose_questions(asked: Sequence[str], keywords: Sequence[str]) -> list[str]:
+    """Return up to 5 questions that together name as many keywords as they can, the first best."""
+    left = [one.casefold() for one in keywords]
+    chosen: list[str] = []
+    while len(chosen) < min(QUESTIONS, len(asked)):
+        named = [
+            -1 if one in chosen else sum(word in one.casefold() for word in left) for one in asked
+        ]
+        best = asked[named.index(max(named))]
+        chosen.append(best)
+        left = [word for word in left if word not in best.casefold()]
+    return chosen
 
 
 def common_path(paths: Sequence[Sequence[str]]) -> list[str]:
@@ -174,19 +182,23 @@ class _Words:
         return np.bincount(found, minlength=len(self._pairs))
 
     def _by_term(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.bincount(self._term, weights=counts)
+        return np.asarray(np.bincount(self._term, weights=counts), dtype=np.float64)
 
     def best(self, leaves: Places, most: int) -> list[tuple[str, str]]:
         """Return the pairs of the terms that tell most of some leaves, by tf-idf over leaves."""
         counts = self._counts(leaves)
         if not counts.any():
             return []
-        worth = self._by_term(counts) * self._rarity
+        worth = self._by_term(counts) * self._rarity**2
         written: dict[int, int] = {}
         for pair in np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)].tolist():
             written.setdefault(int(self._term[pair]), pair)
-        best = np.argsort(-worth, kind="stable")[:most].tolist()
-        return [self._pairs[written[term]] for term in best if term in written]
+        found: dict[str, tuple[str, str]] = {}
+        for term in np.argsort(-worth, kind="stable")[: 2 * most].tolist():
+            if term in written:
+                pair = self._pairs[written[term]]
+                found.setdefault(pair[1].casefold(), pair)
+        return list(found.values())[:most]
 
 
 @dataclass(eq=False)

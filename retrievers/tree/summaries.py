@@ -22,7 +22,8 @@ from retrievers.types import Index, Vector
 SENTENCES = 5  # of a summary at most: what a reader takes in at a glance
 PER_SENTENCE = 60  # tokens of a node for each sentence of its summary
 NEAREST = 256  # leaves nearest to a node's middle, among which the central ones are looked for
-READ = 12  # leaves whose sentences are looked at
+READ = 12  # leaves, or documents, whose sentences are looked at
+LEADING = 2  # leaves at the beginning of a document that say what it is about
 LEAST_WORDS, LONGEST = 5, 400  # words and characters of a sentence that is read alone
 LEAST_LETTERS = 0.7  # of its characters: with fewer it is a table, a formula or an address
 ENDS = (".", "!", "…", "。", "！", ".”", '."', ".)", "」", "。”", ".»")
@@ -66,16 +67,32 @@ def choose_sentences(
         return []
     most = max(1, min(SENTENCES, shape.tokens(node) // PER_SENTENCE))
     chosen = central(sentence_rows(index, shape, places), most)
-    ordered = sorted((places[one] for one in chosen), key=lambda one: (one.leaf, one.start))
-    return ordered
+    return sorted((places[one] for one in chosen), key=lambda one: (one.leaf, one.start))
 
 
 def _central_leaves(shape: TreeShape, node: int) -> list[int]:
+    """Return the leaves that a summary is made from, in the order of the text.
+
+    Of several documents they are the beginnings of the central ones, which say what these are
+    about; of one its own beginning and its central leaves.
+    """
     leaves = shape.nodes[node].leaves
-    rows = shape.vectors_of(leaves)
-    nearest = np.sort(np.argsort(-(rows @ shape.vectors[node]), kind="stable")[:NEAREST])
-    chosen = central(rows[nearest], READ)
-    return sorted(leaves[nearest[chosen]].tolist())
+    documents, firsts = np.unique(shape.documents[leaves], return_index=True)
+    if len(documents) == 1:
+        return sorted(leaves[_central(shape, node, shape.vectors_of(leaves), (0,))].tolist())
+    parts = np.split(leaves, firsts[1:])
+    middles = np.array([shape.vectors_of(part).mean(axis=0) for part in parts])
+    lengths = np.linalg.norm(middles, axis=1, keepdims=True)
+    chosen = _central(shape, node, middles / np.maximum(lengths, 1e-9))
+    return sorted(leaf for one in chosen for leaf in parts[one][:LEADING].tolist())
+
+
+def _central(shape: TreeShape, node: int, rows: Vector, begin: tuple[int, ...] = ()) -> list[int]:
+    """Return the places of central rows among those nearest to the middle of a node."""
+    likeness = rows @ shape.vectors[node]
+    likeness[list(begin)] = 2  # more than any cosine
+    nearest = np.sort(np.argsort(-likeness, kind="stable")[:NEAREST])
+    return [int(nearest[one]) for one in central(rows[nearest], READ, begin)]
 
 
 def _of_leaf(shape: TreeShape, leaf: int, item: Evidence) -> Iterable[CentralSentence]:

@@ -130,7 +130,9 @@ class UpperTree:
         found = self._trees.centres(self._collection_id, rows) if rows else {}
         for row in rows:
             known = found.get(row)
-            self._vectors[row] = None if known is None else _middle([known.vector])
+            self._vectors[row] = (
+                None if known is None else _middle([known.vector.astype(np.float32)])
+            )
             self._tokens[row] = known.tokens if known else 0
 
     def _sample(self, node: int, most: int) -> list[int]:

@@ -43,7 +43,12 @@ class TreeView:
     @property
     def levels(self) -> int:
         """Return how many levels of nodes there are."""
-        return self.nodes[0].level if self.nodes else 0
+        return self.nodes[0].level
+
+    @property
+    def size(self) -> dict[str, int]:
+        """Return the counts of levels, nodes and leaves."""
+        return size_of(self.shape)
 
     def evidence(self, leaves: Iterable[int]) -> dict[int, Evidence]:
         """Return the chunk of each leaf by its place; what is not to be seen is left out."""
@@ -79,8 +84,45 @@ class TreeView:
         item = self.evidence([int(leaves[0])]).get(int(leaves[0]))
         if item is None:
             return ""
-        section = self.shape.section(node)
-        return " · ".join(part for part in (item.title, section) if part)
+        parts = dict.fromkeys([item.title, self.shape.section(node).removeprefix(item.title)])
+        return " · ".join(part for one in parts if (part := one.strip(" ›")))
+
+    def describe(self, depth: int) -> dict[str, Any]:
+        """Return sizes, and the nodes down to a depth with all that is shown of them."""
+        found, layer = [], [0]
+        for _ in range(depth + 1):
+            found += [one for one in dict.fromkeys(layer) if one not in found]
+            layer = [child for one in layer for child in self.nodes[one].children]
+        return {**self.size, "tree": [self._describe(one) for one in found]}
+
+    def _describe(self, place: int) -> dict[str, Any]:
+        node = self.nodes[place]
+        return {
+            "node_id": node.node_id,
+            "level": node.level,
+            "title": self.title(place),
+            "leaves": len(node.leaves),
+            "children": [self.nodes[child].node_id for child in node.children],
+            "keywords": self.shape.keywords(place),
+            "questions": self.shape.questions(place),
+            "summary": [
+                {"text": one.text, "citations": [c.model_dump() for c in one.citations]}
+                for one in self.summary(place)
+            ],
+        }
+
+
+def size_of(shape: TreeShape) -> dict[str, int]:
+    """Return the counts of levels, nodes and leaves."""
+    levels = shape.nodes[0].level if shape.nodes else 0
+    return {"levels": levels, "nodes": len(shape.nodes), "leaves": len(shape.leaves)}
+
+
+def whole_size(index: Index) -> dict[str, int]:
+    """Return the size of the tree of all documents, for who builds it."""
+    collection, embedder = index.collection, index.embedder
+    record = index.store.trees.load(collection.id, recipe_of(embedder.model_id if embedder else ""))
+    return size_of(TreeShape(record, set(record.documents), collection.secret))
 
 
 def open_view(index: Index, auth: AuthContext, sources: Sequence[str] = ()) -> TreeView | None:

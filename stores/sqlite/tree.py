@@ -62,7 +62,7 @@ class DocumentTree:
 def as_bytes(rows: NDArray[np.float32]) -> Bytes:
     """Return rows scaled to their largest numbers, which keeps their directions within 1 %."""
     largest = np.abs(rows).max(axis=1, keepdims=True) if rows.size else np.ones((len(rows), 1))
-    return np.asarray(np.rint(127 * rows / np.maximum(largest, 1e-12)).astype(np.int8))
+    return np.asarray(np.rint(127 * rows / np.maximum(largest, 1e-12)), dtype=np.int8)
 
 
 class DocumentCentre(NamedTuple):
@@ -307,6 +307,10 @@ def _portions(rows: Sequence[int]) -> Iterator[Sequence[int]]:
 
 def _tree(shape: str, vectors: bytes) -> DocumentTree:
     leaves, nodes = json.loads(shape)
-    made = tuple(TreeLeaf(*leaf[:5], tuple(map(tuple, leaf[5])), tuple(leaf[6])) for leaf in leaves)
-    rows = np.frombuffer(vectors, np.int8).reshape(len(made), -1) if made else np.empty((0, 0))
-    return DocumentTree(made, tuple(map(tuple, nodes)), rows.astype(np.int8, copy=False))
+    made = []
+    for ordinal, start, end, tokens, section, keywords, questions in leaves:
+        pairs = tuple((term, written) for term, written in keywords)
+        made.append(TreeLeaf(ordinal, start, end, tokens, section, pairs, tuple(questions)))
+    rows = np.frombuffer(vectors, np.int8)
+    rows = rows.reshape(len(made), -1) if made else np.empty((0, 0), np.int8)
+    return DocumentTree(tuple(made), tuple(map(tuple, nodes)), rows)

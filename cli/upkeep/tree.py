@@ -1,0 +1,97 @@
+"""`carrel tree`: build the tree of a collection, and show what of it the caller sees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from cli.arguments import DEFAULT_TENANT, Data, Json, Set, Tenant
+from cli.options import CallerOptions, flags_from, opened, storable, with_options, working
+from cli.terminal.output import counted, print_json, stdout
+from cli.terminal.progress import StageBars
+from core.auth import checked_name
+from core.errors import AbsentError
+from core.settings import load_settings
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+app = typer.Typer(help="Build and show the tree of a collection: summaries over its documents.")
+
+Name = Annotated[str, typer.Argument(help="Collection of documents.", show_default=False)]
+
+
+@app.command("build")
+def build(
+    collection: Name,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the one there is.")] = False,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    changes: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Build what the tree of a collection lacks; an interrupted build goes on.
+
+    Later ingests keep it up (`ingest.tree`).
+    """
+    checked_name("tenant", tenant)
+    settings, _ = load_settings(flags_from(data, changes))
+    with (
+        StageBars(as_json) as progress,
+        opened(settings, needs_embedder=True) as session,
+        working(session, f"tree of {collection}", quiet=as_json),
+    ):
+        target = session.catalogue.collection(tenant, storable(collection))
+        report = session.build_tree(target, progress, fresh=fresh)
+    if as_json:
+        print_json(report)
+    else:
+        stdout().print(escape(f"{collection}: {_sizes(report)} in {report['seconds']:.1f} s"))
+
+
+@app.command("show")
+@with_options
+def show(
+    collection: Name,
+    *,
+    options: CallerOptions,
+    depth: Annotated[int, typer.Option("--depth", min=1, help="Levels below the root.")] = 2,
+    as_json: Json = False,
+) -> None:
+    """Draw the nodes that the caller sees, from the root down, with their summaries."""
+    with opened(options.settings()) as session:
+        target = session.catalogue.visible_collection(options.auth, storable(collection))
+        found = session.describe_tree(options.auth, target, depth)
+    if found is None:
+        rule = "the collection has no tree, or none of documents that the caller may see"
+        raise AbsentError(
+            rule, value=collection, hint=f"build one: `carrel tree build {collection}`"
+        )
+    if as_json:
+        print_json(found)
+        return
+    known = {one["node_id"]: one for one in found["tree"]}
+    stdout().print(_drawn(known, found["tree"][0]), soft_wrap=False, no_wrap=False)
+    stdout().print(escape(f"{collection}: {_sizes(found)}"))
+
+
+def _sizes(report: dict[str, Any]) -> str:
+    levels, nodes = counted(report["levels"], "level"), counted(report["nodes"], "node")
+    leaves = report["leaves"]
+    return f"{levels}, {nodes}, {leaves} {'leaf' if leaves == 1 else 'leaves'}"
+
+
+def _drawn(known: dict[str, Any], node: dict[str, Any], above: Tree | None = None) -> Tree:
+    """Add a node and those below it to a drawing; one with two parents is drawn below both."""
+    from rich.tree import Tree
+
+    lines = [f"[bold]{escape(node['title'] or ', '.join(node['keywords'][:5]))}[/bold]"]
+    lines[0] += f" [dim]({node['leaves']})[/dim]"
+    lines += [escape(sentence["text"]) for sentence in node["summary"]]
+    branch = Tree("\n".join(lines)) if above is None else above.add("\n".join(lines))
+    for child in node["children"]:
+        if child in known:
+            _drawn(known, known[child], branch)
+    return branch
