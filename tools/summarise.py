@@ -18,6 +18,8 @@ from models.vectors import Vectors, central
 from retrievers.channels import TEXT, VECTOR
 from retrievers.extracts import Extract, central_sentences
 from retrievers.hybrid import hybrid_search
+from retrievers.tree.search import main_nodes
+from retrievers.tree.view import open_view
 from retrievers.types import Query
 from stores.sqlite.listing import DocumentName
 from tools.naming import Named, find_chapter, find_documents, find_section
@@ -27,6 +29,7 @@ from tools.types import Tool, ToolResult
 # Chosen, not measured:
 PASSAGES = 24  # of one document; its most central sentences are looked for in these
 SENTENCES = 6  # of one document: what a reader takes in at a glance
+NAMED = 4  # keywords that name a theme
 GROUPS, SPOKESMEN = 6, 2  # of the documents of a collection, and those that speak for each
 ASKED, BEGINNING = 6, 4  # documents that may speak for a group, and passages of each that are read
 MOST_OUTLINED = 1000  # documents whose headings are looked through
@@ -97,7 +100,7 @@ class Summarise(Tool):
         if given.document and found.documents:
             return Whole(within, [[self._index.catalogue.chunk_ids(rows)]], within[0].title)
         if not given.document:
-            return self._collection(known, given.language) if known else None
+            return self._all(known, given.language, query.auth) if known else None
         sections = find_section(self._outline(rows), given.document)
         return self._sections(known, sections) or self._topic(given, known, query)
 
@@ -128,17 +131,36 @@ class Summarise(Tool):
         ]
         spread = len({one.document_key for one in about})
         if spread > 1 and spread >= min(WIDESPREAD * len(known), LEAST_SPREAD):
-            whole = self._collection(known, given.language)
+            whole = self._all(known, given.language, query.auth)
             return whole._replace(subject=given.document)
         if not given.topic or len(about) < LEAST_TOPIC:
             return None
         keys = [one.chunk_id for one in about[: PASSAGES // 2]]
         return Whole(known, [[keys]], given.document)
 
-    def _collection(self, known: Sequence[DocumentName], language: str | None) -> Whole:
-        """Return the main groups of documents, the largest first, and what speaks for each."""
+    def _all(self, known: Sequence[DocumentName], language: str | None, auth: AuthContext) -> Whole:
+        """Return all there is: the groups of documents, or the themes of one document or of many.
+
+        Themes are the nodes of the tree, where there is one.
+        """
+        view = None
+        if len(known) == 1 or len(known) > MOST_OUTLINED:
+            view = open_view(self._index, auth)
+        if view is not None and len(set(view.shape.documents.tolist())) == len(known):
+            nodes = main_nodes(view, GROUPS)
+            read = [
+                list(dict.fromkeys(one.evidence.chunk_id for one in view.sentences(node)))
+                for node in nodes
+            ]
+            if len(nodes) > 1:
+                named = [", ".join(view.shape.keywords(node)[:NAMED]) for node in nodes]
+                return Whole(known, [[keys] for keys in read], labels=named)
         if len(known) == 1:
             return Whole(known, [[self._index.catalogue.chunk_ids([known[0].row])]], known[0].title)
+        return self._groups(known, language)
+
+    def _groups(self, known: Sequence[DocumentName], language: str | None) -> Whole:
+        """Return the main groups of documents, the largest first, and what speaks for each."""
         vectors = self._documents(known)
         leaders = central(vectors, GROUPS)
         nearest = (vectors @ vectors[leaders].T).argmax(axis=1)

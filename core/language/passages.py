@@ -9,7 +9,7 @@ from core.language.analysis import content_terms
 from core.language.cues import Cues
 from core.language.scan import HAN
 from core.language.sentences import record_spans, sentence_spans
-from languages.language import find_language
+from languages.language import find_language, known_languages
 
 Span = tuple[int, int]
 CODE_KIND, RECORD, TABLE = "code", "record", "table"  # kinds of chunks
@@ -58,6 +58,13 @@ def reads_as_sentence(value: str) -> bool:
     return len(shown) >= LEAST_SENTENCE and shown.endswith((".", "!", "?", "。", "！", "？", "…"))
 
 
+@lru_cache(maxsize=1)
+def orders() -> re.Pattern[str]:
+    """Return what gives orders to a program that reads a document, in every language."""
+    listed = [one for known in known_languages().values() for one in known.orders]
+    return re.compile("|".join(f"(?:{one})" for one in listed), re.IGNORECASE | re.MULTILINE)
+
+
 @lru_cache(maxsize=8)
 def _lists(language: str) -> Cues:
     known = find_language(language)
@@ -69,8 +76,8 @@ def _lists(language: str) -> Cues:
 def standalone(text: str, language: str) -> float:
     """Return how well a sentence reads alone, 0..1: 0 for a fragment, a question, code, a label.
 
-    What addresses its reader, speaks, points elsewhere or leans on the sentences before it is worth
-    less, and so is an order to a program that reads it.
+    What addresses its reader, speaks, points elsewhere or leans on others is worth less; an order
+    to a program that reads it is worth nothing.
     """
     shown, words = text.strip(), _lists(language)
     if not _is_whole(shown, language) or any(
@@ -86,7 +93,7 @@ def standalone(text: str, language: str) -> float:
 
 
 def _is_whole(shown: str, language: str) -> bool:
-    """Tell whether a text is one whole statement, of words and not of signs."""
+    """Tell whether a text is one whole statement, of words and not of signs, and no order."""
     letters = sum(map(str.isalpha, shown)) + shown.count(" ")
     lines = shown.splitlines()
     return (
@@ -96,6 +103,7 @@ def _is_whole(shown: str, language: str) -> bool:
         and not shown[0].islower()
         and (len(lines) == 1 or min(map(len, lines[:-1])) >= LINE)
         and sum(map(len, CODE.findall(shown))) <= MOST_CODE * len(shown)
+        and not orders().search(shown)
         and not (JUNK.search(shown) or RECORD_LABEL.match(shown) or ITEM.match(shown))
         and len(content_terms(shown, language)) >= LEAST_TERMS
     )

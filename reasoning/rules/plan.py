@@ -10,7 +10,7 @@ from typing import Any
 
 from core.language.analysis import content_terms
 from core.settings import Settings
-from core.types import Call, Part, Plan, Rewrite, SubQuestion, ToolSpec, Understanding
+from core.types import AnswerKind, Call, Part, Plan, Rewrite, SubQuestion, ToolSpec, Understanding
 from models.embeddings import Embedder, serves
 from reasoning.planning.slots import filled, slots_in
 from reasoning.question_words import similarity
@@ -19,6 +19,8 @@ from reasoning.rules.lexicon import STEERING, lexicon
 from reasoning.rules.records.schema import schema_of
 
 GENERAL_SEARCH = ("search",)
+TREE_SEARCH = "search_tree"
+BROAD: tuple[AnswerKind, ...] = ("text", "list")  # answers that one value does not give
 RECORDS = "query_records"
 # A tool whose score reaches this share of the best one is called as well.
 CLOSE = 0.85  # chosen, not measured
@@ -50,12 +52,26 @@ def plan(
                 query=query,
                 language=understanding.language,
                 wants=wants if understanding.intent != "recommend" else "list",
-                calls=calls_for(searched, understanding.language, chosen),
+                calls=_with_tree(
+                    calls_for(searched, understanding.language, chosen),
+                    tools,
+                    broad=wants in BROAD and not (part.slot or part.deps),
+                ),
                 deps=[f"q{dep}" for dep in part.deps],
                 slot=part.slot,
             )
         )
     return Plan(questions=questions)
+
+
+def _with_tree(calls: list[Call], tools: Sequence[ToolSpec], *, broad: bool) -> list[Call]:
+    """Let a broad question go through the tree as well, where there is one."""
+    if not broad or all(spec.name != TREE_SEARCH for spec in tools):
+        return calls
+    return [
+        call.model_copy(update={"tool": TREE_SEARCH}) if call.tool in GENERAL_SEARCH else call
+        for call in calls
+    ]
 
 
 def _without_slots(text: str) -> str:

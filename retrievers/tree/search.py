@@ -1,4 +1,4 @@
-"""Search a tree: by meaning, questions and keywords, from the top down or over all nodes at once."""
+"""Search a tree by meaning and words, from the top down or over all nodes at once."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from core.language.analysis import content_terms
-from core.language.scan import estimate_tokens
 from core.types import Evidence
+from retrievers.tree.recipe import SUMMARY_TOKENS
 from retrievers.tree.view import TreeView
 from retrievers.types import Vector
 
@@ -63,11 +63,9 @@ class TreeSearch:
     """
 
     def __init__(self, view: TreeView, query: TreeQuery) -> None:
-        """Measure the meaning of all that the caller sees."""
+        """Search what the caller sees."""
         self._view, self._shape, self._query = view, view.shape, query
         self._first = len(view.nodes)
-        leaves = self._shape.vectors_of(np.arange(len(self._shape.leaves)))
-        self._cosines = np.concatenate([self._shape.vectors, leaves]) @ query.vector
         self._terms = frozenset(content_terms(query.text, query.language))
 
     def hits(self) -> list[TreeHit]:
@@ -90,13 +88,24 @@ class TreeSearch:
     def _ranked(self, places: Sequence[int]) -> list[tuple[int, float]]:
         """Return places with their distances, the nearest first."""
         given = np.array(places, dtype=np.int64)
-        near = given[np.argsort(-self._cosines[given], kind="stable")]
+        rows = np.concatenate(
+            [
+                self._shape.vectors[given[given < self._first]],
+                self._shape.vectors_of(given[given >= self._first] - self._first),
+            ]
+        )
+        given = np.concatenate([given[given < self._first], given[given >= self._first]])
+        far = 1 - rows @ self._query.vector
+        order = np.argsort(far, kind="stable")[: COMPARED if self._query.words else None]
+        near = [(int(given[one]), float(far[one])) for one in order]
         if not self._query.words:
-            return [(place, 1 - float(self._cosines[place])) for place in near.tolist()]
-        compared = [(place, self._distance(place)) for place in near[:COMPARED].tolist()]
-        return sorted(compared, key=lambda one: one[1])
+            return near
+        return sorted(
+            ((place, self._distance(place, distance)) for place, distance in near),
+            key=lambda one: one[1],
+        )
 
-    def _distance(self, place: int) -> float:
+    def _distance(self, place: int, distance: float) -> float:
         """Return max(1 − cosine, 1 − Jaccard of questions, 1 − Jaccard of keywords), SPEC R3."""
         if place < self._first:
             questions, keywords = self._shape.questions(place), self._shape.terms(place)
@@ -105,7 +114,7 @@ class TreeSearch:
             questions, keywords = list(leaf.questions), [term for term, _ in leaf.keywords]
         asked = content_terms("\n".join(questions), self._query.language)
         return max(
-            1 - float(self._cosines[place]),
+            distance,
             1 - jaccard(self._terms, asked),
             1 - jaccard(self._terms, keywords),
         )
@@ -113,7 +122,7 @@ class TreeSearch:
     def _collapsed(self) -> list[tuple[int, float]]:
         room = self._query.tokens
         found: list[tuple[int, float]] = []
-        for place, distance in self._ranked(range(len(self._cosines))):
+        for place, distance in self._ranked(range(self._first + len(self._shape.leaves))):
             room -= self._size(place)
             if (found and room < 0) or distance > self._query.threshold:
                 break
@@ -123,7 +132,7 @@ class TreeSearch:
     def _size(self, place: int) -> int:
         if place >= self._first:
             return self._shape.leaves[place - self._first].tokens
-        return sum(estimate_tokens(one.text) for one in self._view.sentences(place))
+        return min(SUMMARY_TOKENS, self._shape.tokens(place))
 
     def _traversed(self) -> list[tuple[int, float]]:
         layer = [0] if self._view.nodes else []
@@ -152,3 +161,28 @@ class TreeSearch:
             node = self._view.nodes[place]
             found |= dict.fromkeys([*node.children, *(self._first + leaf for leaf in node.own)])
         return list(found)
+
+
+def main_nodes(view: TreeView, most: int) -> list[int]:
+    """Return up to `most` nodes that share out a tree: the largest is split until they are many.
+
+    They come in the order of their first leaves; one that is half of others is left out.
+    """
+    found = [0] if view.nodes else []
+    while len(found) < most:
+        inner = [one for one in found if len(view.nodes[one].children) > 1]
+        if not inner:
+            break
+        largest = max(inner, key=lambda one: (len(view.nodes[one].leaves), -one))
+        found = list(
+            dict.fromkeys([*(n for n in found if n != largest), *view.nodes[largest].children])
+        )
+    large = sorted(found, key=lambda one: (-len(view.nodes[one].leaves), one))
+    kept: list[int] = []
+    for one in large:
+        own = set(view.nodes[one].leaves.tolist())
+        if len(kept) < most and all(
+            len(own & set(view.nodes[two].leaves.tolist())) <= len(own) / 2 for two in kept
+        ):
+            kept.append(one)
+    return sorted(kept, key=lambda one: int(view.nodes[one].leaves[0]))
