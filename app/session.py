@@ -94,6 +94,7 @@ class Session:
             undone.pop_all()
         self.catalogue, self.intake = self.store.catalogue, self.store.intake
         self.runs, self.accounts = self.store.runs, self.store.accounts
+        self.trees = self.store.trees
         self.maintenance = self.store.maintenance
         self.maintenance.on_change.append(self.caches.clear)
         self._rerankers: dict[str, Reranker | None] = {}
@@ -365,7 +366,7 @@ class Session:
     def keep_tree(self, collection: Collection, progress: Progress = silent) -> None:
         """Do what the setting `ingest.tree` wants after an ingest into a collection."""
         index = self.index(collection)
-        wanted, built = index.settings.ingest.tree, self.store.trees.recipes(collection.id)
+        wanted, built = index.settings.ingest.tree, self.trees.recipes(collection.id)
         if index.embedder is not None and (wanted == "build" or (wanted == "keep" and built)):
             with self.maintenance.changing():
                 build_tree(index, progress)

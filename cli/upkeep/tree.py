@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from rich.tree import Tree
 
 from cli.arguments import DEFAULT_TENANT, Data, Json, Set, Tenant
 from cli.options import CallerOptions, flags_from, opened, storable, with_options, working
@@ -14,9 +15,6 @@ from cli.terminal.progress import StageBars
 from core.auth import checked_name
 from core.errors import AbsentError
 from core.settings import load_settings
-
-if TYPE_CHECKING:
-    from rich.tree import Tree
 
 app = typer.Typer(help="Build and show the tree of a collection: summaries over its documents.")
 
@@ -85,8 +83,6 @@ def _sizes(report: dict[str, Any]) -> str:
 
 def _drawn(known: dict[str, Any], node: dict[str, Any], above: Tree | None = None) -> Tree:
     """Add a node and those below it to a drawing; one with two parents is drawn below both."""
-    from rich.tree import Tree
-
     lines = [f"[bold]{escape(node['title'] or ', '.join(node['keywords'][:5]))}[/bold]"]
     lines[0] += f" [dim]({node['leaves']})[/dim]"
     lines += [escape(sentence["text"]) for sentence in node["summary"]]

@@ -57,7 +57,7 @@ def build_tree(index: Index, progress: Progress = silent, *, fresh: bool = False
     if index.embedder is None:
         rule = "a tree needs the embedder of its collection"
         raise ModelError(rule, value=index.keywords_only, hint="see `carrel doctor`")
-    trees, collection_id = index.store.trees, index.collection.id
+    trees, collection_id = index.trees, index.collection.id
     recipe = recipe_of(index.embedder.model_id)
     if fresh or any(one != recipe for one in trees.recipes(collection_id)):
         trees.clear(collection_id)
@@ -75,7 +75,7 @@ def build_tree(index: Index, progress: Progress = silent, *, fresh: bool = False
 
 def _place(index: Index, clusterer: Clusterer, recipe: str) -> None:
     """Give each document with leaves a place under the nodes over documents."""
-    trees, collection_id = index.store.trees, index.collection.id
+    trees, collection_id = index.trees, index.collection.id
     unplaced = trees.unplaced(collection_id, recipe)
     if not unplaced:
         return
@@ -137,7 +137,7 @@ class DocumentBuilder:
 
     def build(self, rows: Sequence[int]) -> dict[int, DocumentTree]:
         """Return the part of each document by row id; one that is gone is left out."""
-        sources = list(self._index.store.trees.sources(rows))
+        sources = list(self._index.trees.sources(rows))
         spans = [list(cut_leaves(one.chunks)) for one in sources]
         vectors = self._vectors([span for own in spans for span in own])
         made, first = {}, 0
@@ -172,7 +172,7 @@ class DocumentBuilder:
             made = self._index.embedder.embed_documents([spans[place].text for place in missing])
             for place, row in zip(missing, made, strict=True):
                 rows[place] = row
-        return unit(np.array(rows, dtype=np.float32).reshape(len(rows), -1))
+        return unit(np.array(rows, dtype=np.float32)) if rows else np.empty((0, 0), np.float32)
 
 
 def _sentence_counts(spans: Sequence[LeafSpan]) -> dict[str, int]:

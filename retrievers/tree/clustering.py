@@ -211,8 +211,11 @@ def _divide(clusterer: Clusterer, vectors: Vector, neighbours: int) -> list[Plac
 
 
 def _cut(tokens: Places, most: int) -> Iterator[Places]:
-    """Cut all places in their order into runs of at most `most` tokens, as even as can be."""
-    parts = -(-int(tokens.sum()) // most)
-    middles = np.cumsum(tokens) - tokens / 2
-    numbers = np.minimum((middles * parts / tokens.sum()).astype(np.int64), parts - 1)
-    return (np.flatnonzero(numbers == one) for one in np.unique(numbers))
+    """Cut all places in their order into runs of at most `most` tokens, or of one place."""
+    first = total = 0
+    for place, count in enumerate(tokens.tolist()):
+        if total + count > most and place > first:
+            yield np.arange(first, place)
+            first, total = place, 0
+        total += count
+    yield np.arange(first, len(tokens))

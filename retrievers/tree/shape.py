@@ -125,7 +125,8 @@ class TreeShape:
         likeness = self.vectors_of(leaves) @ self.vectors[node]
         central = leaves[np.argsort(-likeness, kind="stable")[:ASKED]].tolist()
         asked = dict.fromkeys(one for leaf in central for one in self.leaves[leaf].questions)
-        return choose_questions(list(asked), self.keywords(node))
+        words = [self.section(node).split(PATH)[-1], *self.keywords(node)]
+        return choose_questions(list(asked), [word for word in words if word])
 
     def section(self, node: int) -> str:
         """Return the heading path that all leaves of a node in one document share, "" for none."""

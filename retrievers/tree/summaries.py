@@ -20,6 +20,7 @@ from retrievers.types import Index, Vector
 
 # Chosen, not measured, like the rest of these:
 SENTENCES = 5  # of a summary at most: what a reader takes in at a glance
+LEAST = 3  # sentences, where a node has as many members
 PER_SENTENCE = 60  # tokens of a node for each sentence of its summary
 NEAREST = 256  # leaves nearest to a node's middle, among which the central ones are looked for
 READ = 12  # leaves, or documents, whose sentences are looked at
@@ -65,7 +66,8 @@ def choose_sentences(
     places = places or [one for one in seen.values() if not _orders().search(one.text)]
     if not places:
         return []
-    most = max(1, min(SENTENCES, shape.tokens(node) // PER_SENTENCE))
+    members = len(shape.nodes[node].children) + len(shape.nodes[node].own)
+    most = max(min(LEAST, members), min(SENTENCES, shape.tokens(node) // PER_SENTENCE))
     chosen = central(sentence_rows(index, shape, places), most)
     return sorted((places[one] for one in chosen), key=lambda one: (one.leaf, one.start))
 

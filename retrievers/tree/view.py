@@ -55,7 +55,7 @@ class TreeView:
         wanted = [int(leaf) for leaf in leaves]
         rows, own = self.shape.documents, self.shape.leaves
         places = {leaf: (int(rows[leaf]), own[leaf].ordinal) for leaf in wanted}
-        ids = self.index.store.trees.chunk_ids(places.values())
+        ids = self.index.trees.chunk_ids(places.values())
         collection = self.index.collection.id
         found = self.index.catalogue.evidence(self.auth, collection, list(ids.values()))
         keys = {leaf: ids.get(place, "") for leaf, place in places.items()}
@@ -121,7 +121,7 @@ def size_of(shape: TreeShape) -> dict[str, int]:
 def whole_size(index: Index) -> dict[str, int]:
     """Return the size of the tree of all documents, for who builds it."""
     collection, embedder = index.collection, index.embedder
-    record = index.store.trees.load(collection.id, recipe_of(embedder.model_id if embedder else ""))
+    record = index.trees.load(collection.id, recipe_of(embedder.model_id if embedder else ""))
     return size_of(TreeShape(record, set(record.documents), collection.secret))
 
 
@@ -130,7 +130,7 @@ def open_view(index: Index, auth: AuthContext, sources: Sequence[str] = ()) -> T
     if index.embedder is None:
         return None
     collection = index.collection
-    record = index.store.trees.load(collection.id, recipe_of(index.embedder.model_id))
+    record = index.trees.load(collection.id, recipe_of(index.embedder.model_id))
     if not record.members:
         return None
     visible = index.catalogue.visible_documents(auth, collection.id, sources)

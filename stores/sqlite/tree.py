@@ -61,8 +61,9 @@ class DocumentTree:
 
 def as_bytes(rows: NDArray[np.float32]) -> Bytes:
     """Return rows scaled to their largest numbers, which keeps their directions within 1 %."""
-    largest = np.abs(rows).max(axis=1, keepdims=True) if rows.size else np.ones((len(rows), 1))
-    return np.asarray(np.rint(127 * rows / np.maximum(largest, 1e-12)), dtype=np.int8)
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    scaled: Bytes = np.rint(127 * rows / np.maximum(largest, 1e-12)).astype(np.int8)
+    return scaled
 
 
 class DocumentCentre(NamedTuple):

@@ -174,6 +174,7 @@ def make_world(
             if one.collection == name
         ]
         write(session.store, target, written, session.embedder)  # type: ignore[arg-type]
+        session.build_tree(target)
     boss = AuthContext(tenant=world.tenant, user=world.boss, roles=frozenset([*roles, "writer"]))
     world.done["talk"] = marker("talk", number)
     question = f"How deep is the {HARBOUR} of {world.done['talk']}?"
@@ -451,6 +452,8 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("GET", "/api/v1/documents/passages"): passages,
     ("DELETE", "/api/v1/documents"): deletion,
     ("PUT", "/api/v1/documents"): readers,
+    ("GET", "/api/v1/tree"): in_collection("/api/v1/tree", depth=9),
+    ("POST", "/api/v1/tree"): in_collection("/api/v1/tree"),
     ("GET", "/api/v1/jobs"): single("/api/v1/jobs", "/api/v1/jobs?all=true"),
     ("GET", "/api/v1/jobs/{job_id}"): by_id("job", "/api/v1/jobs/{}"),
     ("DELETE", "/api/v1/jobs/{job_id}"): by_id("job", "/api/v1/jobs/{}"),

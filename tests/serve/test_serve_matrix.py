@@ -108,6 +108,8 @@ ROWS = {
     ("DELETE", "/api/v1/documents"): Row(
         "writers", 404, sends={"params": {"collection": "guide", "document_id": "absent.md"}}
     ),
+    ("GET", "/api/v1/tree"): Row("callers", 404, sends={"params": {"collection": "guide"}}),
+    ("POST", "/api/v1/tree"): Row("writers", 400, sends={"params": {"collection": "absent"}}),
     ("GET", "/api/v1/jobs"): Row("callers"),
     ("GET", "/api/v1/jobs/{job_id}"): Row("callers", 404, "/api/v1/jobs/000000000000"),
     ("DELETE", "/api/v1/jobs/{job_id}"): Row("callers", 404, "/api/v1/jobs/000000000000"),

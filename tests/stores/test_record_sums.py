@@ -12,7 +12,10 @@ from fakes import FakeEmbedder, document, finish, write
 
 from core.auth import AuthContext
 from core.errors import AbsentError, OperatorError
+from core.settings import Settings
 from core.trace import Step
+from retrievers.tree.building import build_tree
+from retrievers.types import Index
 from stores.erasure.documents import Gone
 from stores.erasure.traces import redact_traces
 from stores.integrity.checks import ThreadsCheck
@@ -48,6 +51,8 @@ def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Stor
     finish(store, collection, FileRow("a.txt", "/a.txt", "print", []), set())
     with parts(store).database.write() as connection:
         add_alias(connection, collection.id, "document", "text (0f)", "text")
+    build_tree(Index(store, collection, embedder, Settings(data=store.folder)))
+    store.trees.write_summary(collection.id, "node", "A text.", [1])
     return store
 
 
