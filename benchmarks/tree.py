@@ -71,7 +71,7 @@ def measure(
     found: dict[str, list[Scores]] = {}
     with open_corpus(corpus.settings) as session:
         collection = session.catalogue.collection(AUTH.tenant, COLLECTION)
-        session.store.trees.clear(collection.id)
+        session.index(collection).trees.clear(collection.id)
         for name in ("hybrid", "tree"):
             seconds = session.build_tree(collection)["seconds"] if name == "tree" else 0.0
             index = session.index(collection)

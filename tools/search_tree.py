@@ -32,7 +32,7 @@ class SearchTreeArguments(SearchArguments):
 
     mode: Literal["traversal", "collapsed"] = "traversal"
     words: bool = False
-    nearest: int = Field(12, ge=1, le=100)
+    nearest: int = Field(6, ge=1, le=100)
     depth: int = Field(20, ge=1, le=100)
     threshold: float = Field(1.0, ge=0, le=1)
     start_layer: int = Field(0, ge=0, le=100)
@@ -58,7 +58,7 @@ class SearchTree(Search):
     @property
     def is_offered(self) -> bool:
         """Tell whether the collection has a tree."""
-        return bool(self._index.store.trees.recipes(self._index.collection.id))
+        return bool(self._index.trees.recipes(self._index.collection.id))
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the passages that both rankings have best; without a tree those of hybrid."""
