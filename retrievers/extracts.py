@@ -30,22 +30,28 @@ class Extract(NamedTuple):
 
 
 def central_sentences(
-    index: Index, items: Sequence[Evidence], most: int, subject: str = "", *, strict: bool = True
+    index: Index,
+    items: Sequence[Evidence],
+    most: int,
+    subject: str | None = "",
+    *,
+    strict: bool = True,
 ) -> list[Extract]:
     """Return up to `most` sentences that stand for passages, in their order, none repeated.
 
     The leading one is among them: what says of a `subject` what it is, else of the first sentences
-    the nearest to all. Without `strict` any text will do where none reads alone.
+    the nearest to all; of passages without order, whose subject is None, none leads. Without
+    `strict` any text will do where none reads alone.
     """
     found, worth = _readable(items, strict=strict)
     if not found:
         return []
     vectors = sentence_rows(index, found)
     weights = np.array(worth, dtype=np.float32)
-    if terms := frozenset(content_terms(subject)):
+    if terms := frozenset(content_terms(subject or "")):
         weights *= [1.0 if terms & _terms(one) else BESIDE for one in found]
-    lead = _lead(found, weights, vectors, subject)
-    chosen = central(vectors, most, [lead], weights)
+    leading = [] if subject is None else [_lead(found, weights, vectors, subject)]
+    chosen = central(vectors, most, leading, weights)
     return [found[place] for place in sorted(chosen)]
 
 

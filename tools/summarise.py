@@ -59,7 +59,7 @@ class Whole(NamedTuple):
 
     documents: Sequence[DocumentName]
     parts: Sequence[Sequence[Sequence[str]]]
-    subject: str = ""
+    subject: str | None = ""
     labels: Sequence[str] = ()
 
 
@@ -154,7 +154,7 @@ class Summarise(Tool):
             ]
             if len(nodes) > 1:
                 named = [", ".join(view.shape.keywords(node)[:NAMED]) for node in nodes]
-                return Whole(known, [[keys] for keys in read], labels=named)
+                return Whole(known, [[keys] for keys in read], None, named)
         if len(known) == 1:
             return Whole(known, [[self._index.catalogue.chunk_ids([known[0].row])]], known[0].title)
         return self._groups(known, language)
