@@ -28,6 +28,11 @@ class Extract(NamedTuple):
     start: int
     end: int
 
+    @property
+    def text(self) -> str:
+        """Return the sentence as it stands there."""
+        return self.item.text[self.start : self.end]
+
 
 def central_sentences(
     index: Index,
@@ -55,12 +60,8 @@ def central_sentences(
     return [found[place] for place in sorted(chosen)]
 
 
-def _text(one: Extract) -> str:
-    return one.item.text[one.start : one.end]
-
-
 def _terms(one: Extract) -> frozenset[str]:
-    text = f"{one.item.section}\n{_text(one)}"
+    text = f"{one.item.section}\n{one.text}"
     return frozenset(content_terms(text, one.item.language))
 
 
@@ -86,7 +87,7 @@ def _lead(found: Sequence[Extract], weights: Vectors, vectors: Vectors, subject:
     likeness = vectors @ vectors.mean(axis=0) * weights
     named = fold(subject)
     for place, one in enumerate(found):
-        if named and weights[place] >= GOOD and fold(_text(one).lstrip(OPENING)).startswith(named):
+        if named and weights[place] >= GOOD and fold(one.text.lstrip(OPENING)).startswith(named):
             return place
     return int(likeness[:LEADING].argmax())
 
@@ -112,6 +113,6 @@ def sentence_rows(index: Index, found: Sequence[Extract]) -> Vectors:
             lacking.append(place)
     if lacking:
         own = [found[n] for n in lacking]
-        texts = [f"{one.item.title} {one.item.section}: {_text(one)}" for one in own]
+        texts = [f"{one.item.title} {one.item.section}: {one.text}" for one in own]
         rows[lacking] = index.embedder.embed_documents(texts)
     return rows

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from core.auth import AuthContext
 from core.language.analysis import content_terms
+from core.language.scan import fold
 from core.metadata import EXTRACTS, LABELS
 from core.types import Evidence, FrozenModel
 from languages.language import find_language
@@ -78,9 +79,15 @@ class Summarise(Tool):
         found = find_documents(given.document, known, sure=given.near)
         if not given.document:
             found = Named(known, [])
-        whole = self._whole(given, known, found, Query("", auth, deadline=deadline))
+        query = Query(given.document, auth, language=given.language, deadline=deadline)
+        whole = self._whole(given, known, found, query)
         if whole is not None:
-            evidence = self._summary(auth, whole, given.language)
+            quoted = self._quoted(auth, whole, strict=True)
+            other = self._topic(given, known, query) if given.document and not quoted else None
+            if other is not None:  # of that name there is but a list, or code
+                whole, quoted = other, self._quoted(auth, other, strict=True)
+            quoted = quoted or self._quoted(auth, whole, strict=False)
+            evidence = self._summary(whole, quoted, given.language)
         else:
             evidence = self._read(auth, [one.first for one in found.near] if given.near else [])
         return ToolResult(
@@ -121,9 +128,8 @@ class Summarise(Tool):
         terms = set(content_terms(given.document, given.language))
         if not terms:
             return None
-        asked = Query(given.document, query.auth, language=given.language, deadline=query.deadline)
         pools = {VECTOR: TOPIC, TEXT: TOPIC}
-        hits = hybrid_search(self._index, asked, [VECTOR, TEXT], pools, TOPIC, choose=False)
+        hits = hybrid_search(self._index, query, [VECTOR, TEXT], pools, TOPIC, choose=False)
         about = [
             one
             for one in hits.evidence
@@ -188,9 +194,10 @@ class Summarise(Tool):
         means = np.add.reduceat(rows, starts, axis=0)
         return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9))
 
-    def _summary(self, auth: AuthContext, whole: Whole, language: str | None) -> list[Evidence]:
+    def _summary(
+        self, whole: Whole, quoted: Sequence[tuple[int, Extract]], language: str | None
+    ) -> list[Evidence]:
         """Return the row that says what is quoted of what, and the passages that are quoted."""
-        quoted = self._quoted(auth, whole, strict=True) or self._quoted(auth, whole, strict=False)
         passages = {one.item.chunk_id: one.item for _, one in quoted}
         row = self._row(whole.documents, list(passages.values()), language)
         labels = {
@@ -210,6 +217,7 @@ class Summarise(Tool):
     ) -> list[tuple[int, Extract]]:
         """Return the sentences that stand for each part, by its place."""
         found: list[tuple[int, Extract]] = []
+        known: set[str] = set()
         most = SENTENCES if len(whole.parts) == 1 else SPOKESMEN
         for place, texts in enumerate(whole.parts):
             left = most
@@ -217,6 +225,8 @@ class Summarise(Tool):
                 items = self._read(auth, self._central(keys))
                 wanted = left if len(texts) == 1 else 1
                 own = central_sentences(self._index, items, wanted, whole.subject, strict=strict)
+                own = [one for one in own if fold(one.text) not in known]
+                known |= {fold(one.text) for one in own}
                 found += [(place, one) for one in own]
                 left -= len(own)
                 if not left:

@@ -24,15 +24,13 @@ LEAST_TERMS = 5  # content words; fewer make a heading or a greeting
 LEAST_LETTERS = 0.7  # of the characters: with fewer it is a table, a formula or an address
 MOST_CODE = 0.3  # of the characters in code marks
 LINE = 25  # characters that a line has at least where a sentence is wrapped
-LEANS, POINTS, ADDRESSES, SPEAKS = 0.4, 0.5, 0.7, 0.5  # worth of a sentence that does so
+LEANS, POINTS, ADDRESSES, SPEAKS = 0.4, 0.3, 0.7, 0.5  # worth of a sentence that does so
 SHORT, IS_SHORT = 60, 0.7  # a sentence of fewer letters (a Chinese one is two) says little
 CODE = re.compile(r"`[^`\n]+`")
 # Addresses, three headings with their pages, and signs of code, tables and formulas.
 JUNK = re.compile(
     r"https?://|\b[\w-]+\.(?:org|com|net|gov|io)\b|(?:\b\d+ [A-Z]\w+\D*){3}"
     r"|\]\(|[{}<>|\\=].*[{}<>|\\=]|_{3,}|\.{4,}|[#*]{3,}|\$\S"
-)
-    r"https?://|\b[\w-]+\.(?:org|com|net|gov|io)\b|(?:\b\d+ [A-Z]\w+\D*){3}|\]\(|[{}<>|\\=]{1}.*[{}<>|\\=]{1}|_{3,}|\.{4,}|[#*]{3,}|\$\S"
 )
 WIDE = re.compile(rf"[{HAN}]")
 SPEECH = '"“„«「『‘'
