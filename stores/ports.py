@@ -478,14 +478,8 @@ class Trees(Protocol):
     ) -> dict[int, DocumentCentre]:
         """Return the middles of documents with leaves, of all by default."""
 
-    def members(self, collection_id: int, node: int) -> list[int]:
-        """Return the members of a node over documents, as `TreeRecord` numbers them."""
-
-    def parents(self, collection_id: int, node: int) -> list[int]:
-        """Return the nodes that have a node for a member."""
-
-    def last_node(self, collection_id: int) -> int:
-        """Return the highest number of a node, 0 for none."""
+    def members(self, collection_id: int) -> dict[int, list[int]]:
+        """Return the members of each node over documents, as `TreeRecord` numbers them."""
 
     def load(self, collection_id: int, recipe: str) -> TreeRecord:
         """Return the whole tree, read again when the index has changed."""
@@ -503,14 +497,6 @@ class Trees(Protocol):
 
     def chunk_ids(self, places: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
         """Return the ids of chunks by document row id and ordinal; others are left out."""
-
-    def summaries(self, collection_id: int, nodes: Sequence[str]) -> dict[str, str]:
-        """Return what a model wrote of nodes, by the ids that `TreeView` gives them."""
-
-    def write_summary(
-        self, collection_id: int, node: str, content: str, documents: Sequence[int]
-    ) -> None:
-        """Keep what a model wrote of a node; it goes when one of these documents goes."""
 
 
 class RunLog(Protocol):

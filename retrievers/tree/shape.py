@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from math import log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +50,7 @@ class TreeShape:
         documents: list[int] = []
         parts: list[Bytes] = []
         self._secret = secret.encode()
+        self._known: dict[int, list[tuple[str, str]]] = {}
         self._first: dict[int, int] = {}
         self._trees = {
             row: tree for row, tree in record.documents.items() if row in visible and tree.nodes
@@ -59,25 +62,13 @@ class TreeShape:
             parts.append(tree.vectors)
         self.documents: Places = np.array(documents, dtype=np.int64)
         self._bytes = np.concatenate(parts) if parts else np.empty((0, 1), np.int8)
-        self._arrange(_Members(record, self._trees, self._first).root())
-
-    def _arrange(self, root: _Branch | None) -> None:
-        """Number the branches that are seen from the root down, each set of leaves once."""
-        found: dict[bytes, _Branch] = {}
-        below = {} if root is None else dict(_sets(root, found))
-        order = sorted(found, key=lambda key: (-found[key].level, below[key][0], -len(below[key])))
-        places = {key: place for place, key in enumerate(order)}
-        for key in order:
-            branch = found[key]
-            children = dict.fromkeys(places[one.key] for one in branch.children if one.key != key)
+        found = _Members(record, self._trees, self._first).branches()
+        places = {branch.key: place for place, branch in enumerate(found)}
+        for branch in found:
+            children = tuple(places[one.key] for one in branch.children)
+            node_id = self._identify(branch.leaves)
             self.nodes.append(
-                TreeNode(
-                    self._identify(below[key]),
-                    branch.level,
-                    below[key],
-                    tuple(children),
-                    tuple(branch.own),
-                )
+                TreeNode(node_id, branch.level, branch.leaves, children, tuple(branch.own))
             )
 
     def _identify(self, leaves: Places) -> str:
@@ -105,8 +96,10 @@ class TreeShape:
         return sum(self.leaves[leaf].tokens for leaf in self.nodes[node].leaves.tolist())
 
     @cached_property
-    def _words(self) -> _Words:
-        return _Words(self.leaves)
+    def _rarity(self) -> dict[str, float]:
+        """Return by term how rare it is among the leaves, squared: common words tell little."""
+        counts = Counter(term for leaf in self.leaves for term, _ in leaf.keywords)
+        return {term: log1p(len(self.leaves) / count) ** 2 for term, count in counts.items()}
 
     def keywords(self, node: int) -> list[str]:
         """Return up to 10 keywords of a node, as they are written, the most telling first."""
@@ -117,7 +110,19 @@ class TreeShape:
         return [term for term, _ in self._keywords(node)]
 
     def _keywords(self, node: int) -> list[tuple[str, str]]:
-        return self._words.best(self.nodes[node].leaves, KEYWORDS)
+        """Return (term, as it is mostly written) of the terms with most tf-idf over leaves."""
+        if node not in self._known:
+            own = (self.leaves[leaf].keywords for leaf in self.nodes[node].leaves.tolist())
+            pairs = Counter(pair for keywords in own for pair in keywords)
+            counts: Counter[str] = Counter()
+            written: dict[str, str] = {}
+            for (term, shown), count in pairs.most_common():
+                counts[term] += count
+                written.setdefault(term, shown)
+            best = sorted(counts, key=lambda term: -counts[term] * self._rarity[term])
+            found = {written[term].casefold(): (term, written[term]) for term in reversed(best)}
+            self._known[node] = list(reversed(found.values()))[:KEYWORDS]
+        return self._known[node]
 
     def questions(self, node: int) -> list[str]:
         """Return up to 5 questions that a node may answer, those of its central leaves."""
@@ -163,53 +168,21 @@ def common_path(paths: Sequence[Sequence[str]]) -> list[str]:
     return shared
 
 
-class _Words:
-    """Count keywords over leaves by number: pairs of a term and how it is written."""
-
-    def __init__(self, leaves: Sequence[TreeLeaf]) -> None:
-        pairs: dict[tuple[str, str], int] = {}
-        numbers = [[pairs.setdefault(pair, len(pairs)) for pair in one.keywords] for one in leaves]
-        terms: dict[str, int] = {}
-        self._pairs = list(pairs)
-        self._term = np.array([terms.setdefault(term, len(terms)) for term, _ in pairs], np.int64)
-        self._ends = np.cumsum([0, *map(len, numbers)])
-        self._numbers = np.array([one for own in numbers for one in own], dtype=np.int64)
-        known = self._counts(np.arange(len(leaves)))
-        self._rarity = np.log1p(len(leaves) / np.maximum(self._by_term(known), 1))
-
-    def _counts(self, leaves: Places) -> NDArray[np.int64]:
-        parts = [self._numbers[self._ends[leaf] : self._ends[leaf + 1]] for leaf in leaves.tolist()]
-        found = np.concatenate(parts) if parts else np.empty(0, np.int64)
-        return np.bincount(found, minlength=len(self._pairs))
-
-    def _by_term(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.asarray(np.bincount(self._term, weights=counts), dtype=np.float64)
-
-    def best(self, leaves: Places, most: int) -> list[tuple[str, str]]:
-        """Return the pairs of the terms that tell most of some leaves, by tf-idf over leaves."""
-        counts = self._counts(leaves)
-        if not counts.any():
-            return []
-        worth = self._by_term(counts) * self._rarity**2
-        written: dict[int, int] = {}
-        for pair in np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)].tolist():
-            written.setdefault(int(self._term[pair]), pair)
-        found: dict[str, tuple[str, str]] = {}
-        for term in np.argsort(-worth, kind="stable")[: 2 * most].tolist():
-            if term in written:
-                pair = self._pairs[written[term]]
-                found.setdefault(pair[1].casefold(), pair)
-        return list(found.values())[:most]
-
-
 @dataclass(eq=False)
 class _Branch:
     """Hold a node on the way to a shape."""
 
     children: list[_Branch]
     own: list[int]
-    level: int = 1
-    key: bytes = b""
+    leaves: Places
+
+    @property
+    def key(self) -> bytes:
+        return self.leaves.tobytes()
+
+    @cached_property
+    def level(self) -> int:
+        return 1 + max((one.level for one in self.children), default=0)
 
 
 class _Members:
@@ -220,57 +193,44 @@ class _Members:
     ) -> None:
         self._record, self._trees, self._first = record, trees, first
         self._made: dict[int, _Branch | int | None] = {}
+        self._known: dict[bytes, _Branch] = {}
 
-    def root(self) -> _Branch | None:
-        found = self._node(ROOT)
-        return _Branch([], [found]) if isinstance(found, int) else found
+    def branches(self) -> list[_Branch]:
+        """Return the branches below the root, the highest first."""
+        root = self._node(ROOT)
+        if isinstance(root, int):
+            root = _Branch([], [root], np.array([root]))
+        found = {} if root is None else {root.key: root}
+        layer = list(found.values())
+        while layer:
+            layer = [one for branch in layer for one in branch.children if one.key not in found]
+            found |= {one.key: one for one in layer}
+        return sorted(found.values(), key=lambda one: (-one.level, one.leaves[0], -len(one.leaves)))
 
     def _node(self, number: int) -> _Branch | int | None:
         """Return the branch of a node over documents, a leaf that stands for it, or None."""
         if number not in self._made:
             self._made[number] = None  # a damaged tree may lead back here
             members = self._record.members.get(number, ())
-            self._made[number] = _joined(
+            self._made[number] = self._join(
                 self._document(one) if one > 0 else self._node(-one) for one in members
             )
         return self._made[number]
 
     def _document(self, row: int) -> _Branch | int | None:
         tree = self._trees.get(row)
-        if tree is None:
-            return None
         made: list[_Branch | int | None] = []
-        for members in tree.nodes:
+        for members in tree.nodes if tree else ():
             parts = (self._first[row] + one if one >= 0 else made[-1 - one] for one in members)
-            made.append(_joined(parts))
-        return made[-1]
+            made.append(self._join(parts))
+        return made[-1] if made else None
 
-
-def _joined(parts: Iterator[_Branch | int | None]) -> _Branch | int | None:
-    """Join members to a branch; one alone stands for itself."""
-    found = list(dict.fromkeys(one for one in parts if one is not None))
-    if len(found) < 2:
-        return found[0] if found else None
-    children = [one for one in found if isinstance(one, _Branch)]
-    level = 1 + max((one.level for one in children), default=0)
-    return _Branch(children, [one for one in found if isinstance(one, int)], level)
-
-
-def _sets(root: _Branch, found: dict[bytes, _Branch]) -> Iterator[tuple[bytes, Places]]:
-    """Yield the set of leaves below each branch by its key, and note the lowest that has it."""
-    known: dict[int, Places] = {}
-
-    def visit(branch: _Branch) -> Places:
-        if id(branch) not in known:
-            parts = [visit(one) for one in branch.children]
-            own = np.array(branch.own, dtype=np.int64)
-            known[id(branch)] = leaves = np.unique(np.concatenate([own, *parts]))
-            branch.key = leaves.tobytes()
-            lower = found.get(branch.key)
-            if lower is None or branch.level < lower.level:
-                found[branch.key] = branch
-        return known[id(branch)]
-
-    visit(root)
-    for branch in found.values():
-        yield branch.key, known[id(branch)]
+    def _join(self, parts: Iterator[_Branch | int | None]) -> _Branch | int | None:
+        """Join members to a branch; one alone, or one with all leaves, stands for itself."""
+        found = list(dict.fromkeys(one for one in parts if one is not None))
+        if len(found) < 2:
+            return found[0] if found else None
+        children = [one for one in found if isinstance(one, _Branch)]
+        own = [one for one in found if isinstance(one, int)]
+        leaves = np.unique(np.concatenate([np.array(own, np.int64), *(c.leaves for c in children)]))
+        return self._known.setdefault(leaves.tobytes(), _Branch(children, own, leaves))

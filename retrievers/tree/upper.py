@@ -22,13 +22,13 @@ class UpperTree:
     def __init__(
         self, trees: Trees, collection_id: int, clusterer: Clusterer, dimension: int
     ) -> None:
-        """Read nodes as they are needed; `dimension` is that of clusters, which are as broad."""
+        """Read vectors as they are needed; `dimension` is that of clusters, which are as broad."""
         self._trees, self._collection_id = trees, collection_id
         self._clusterer, self._dimension = clusterer, dimension
-        self._members: dict[int, list[int]] = {}
+        self._members = trees.members(collection_id)
         self._vectors: dict[int, Vector | None] = {}
         self._tokens: dict[int, int] = {}
-        self._last = trees.last_node(collection_id)
+        self._last = max(self._members, default=0)
         self.changed: dict[int, list[int]] = {}
 
     def insert(self, row: int) -> None:
@@ -82,21 +82,11 @@ class UpperTree:
         if node == ROOT:
             self._change(ROOT, [-one for one in made])
             return
-        parents = self._parents(node)
         self._change(node, [])
-        for parent in parents:
+        for parent in [one for one, own in self._members.items() if -node in own]:
             kept = [one for one in self._own(parent) if one != -node]
             self._change(parent, [*kept, *(-one for one in made)])
             self._split(parent)
-
-    def _parents(self, node: int) -> list[int]:
-        kept = self._trees.parents(self._collection_id, node)
-        found = [one for one in kept if -node in self._own(one)]
-        return list(
-            dict.fromkeys(
-                [*found, *(one for one, members in self.changed.items() if -node in members)]
-            )
-        )
 
     def _add(self, members: list[int]) -> int:
         self._last += 1
@@ -109,9 +99,7 @@ class UpperTree:
 
     def _own(self, node: int) -> list[int]:
         """Return the members of a node, also nodes that have no document any more."""
-        if node not in self._members:
-            self._members[node] = self._trees.members(self._collection_id, node)
-        return self._members[node]
+        return self._members.get(node, [])
 
     def _size(self, member: int) -> int:
         return min(SUMMARY_TOKENS, self._tokens.get(member, SUMMARY_TOKENS))

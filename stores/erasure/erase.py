@@ -85,7 +85,7 @@ def pending(database: Database) -> Pending | None:
 OWN = ("runs", "feedback", "jobs", "spending", "api_keys", "conversations")  # by their tenant
 OF_COLLECTION = (
     *("files", "segments", "dead_chunks", "indexed_vectors", "left_out", "journal"),
-    *("tree_summaries", "tree_members"),
+    "tree_members",
 )
 
 

@@ -60,7 +60,6 @@ RECORDS = {
     " ids; run `carrel doctor --repair`",
     "tree_documents": "documents are damaged in their collection's tree and left out of it; run"
     " `carrel doctor --repair`, then `carrel tree build`",
-    "tree_summaries": "summaries of a tree are damaged and not shown; run `carrel doctor --repair`",
 }
 SEGMENT = re.compile(r"([0-9]{12})-[0-9a-f]{8}", re.ASCII)
 UNDONE = (

@@ -254,7 +254,7 @@ ERASURE = (
 
 # The tree of a collection (`stores.sqlite.tree`): of each document its leaves and the nodes above
 # them, and over the documents the members of each node, documents or other nodes; node 0 is the
-# root. What a model wrote of a node goes with any document that it was made from.
+# root.
 TREE = (
     """CREATE TABLE tree_documents (
         document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
@@ -268,17 +268,6 @@ TREE = (
     "CREATE INDEX tree_members_node ON tree_members (collection_id, node)",
     "CREATE INDEX tree_members_child ON tree_members (collection_id, child)",
     "CREATE INDEX tree_members_document ON tree_members (document)",
-    """CREATE TABLE tree_summaries (
-        id INTEGER PRIMARY KEY,
-        collection_id INTEGER NOT NULL REFERENCES collections ON DELETE CASCADE,
-        node TEXT NOT NULL, content TEXT NOT NULL, sum INTEGER, UNIQUE (collection_id, node))""",
-    """CREATE TABLE tree_sources (
-        document INTEGER NOT NULL REFERENCES tree_documents ON DELETE CASCADE,
-        summary INTEGER NOT NULL REFERENCES tree_summaries ON DELETE CASCADE,
-        PRIMARY KEY (document, summary)) WITHOUT ROWID""",
-    "CREATE INDEX tree_sources_summary ON tree_sources (summary)",
-    """CREATE TRIGGER tree_sources_gone AFTER DELETE ON tree_sources BEGIN
-        DELETE FROM tree_summaries WHERE id = OLD.summary; END""",
 )
 
 SCHEMA = (

@@ -108,7 +108,6 @@ FILE = sum_of("f", "relative path fingerprint failures", "collection_id")
 LINK = sum_of("b", "rule", "text book collection_id")
 ALIAS = sum_of("k", "kind stored alias", "collection_id")
 TREE = sum_of("w", "recipe shape", "document collection_id vectors centre tokens")
-SUMMARY = sum_of("y", "node content", "id collection_id")
 
 # Every table with a sum: its alias in SQL, and the sum's SQL.
 SUMS = {
@@ -127,13 +126,12 @@ SUMS = {
     "book_texts": ("b", LINK),
     "aliases": ("k", ALIAS),
     "tree_documents": ("w", TREE),
-    "tree_summaries": ("y", SUMMARY),
 }
 # What nobody can say of whom it speaks, once it is damaged.
 TRACES = ("runs", "feedback", "conversation_turns", "conversations", "jobs")
 VECTORS = ("embeddings", "sentence_vectors")
 # What the next ingest makes again, or the next `tree build`.
-DERIVED = ("files", "book_texts", "aliases", "tree_documents", "tree_summaries")
+DERIVED = ("files", "book_texts", "aliases", "tree_documents")
 
 
 def damaged_rows(table: str) -> str:

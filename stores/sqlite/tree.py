@@ -1,8 +1,7 @@
 """The tree of a collection as it is kept: each document's own part, and the nodes over documents.
 
-A document's part is one row that never changes and goes with the document. No row has a text in it
-but a leaf's keywords and questions, which are words of that document, and what a model wrote of a
-node, which goes with any document that it was made from.
+A document's part is one row that never changes and goes with the document. No other row has a text
+in it, or a vector: what a node says is made of its leaves, as the caller sees them.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from stores.sqlite.catalogue import MAX_VARIABLES
 from stores.sqlite.database import CataloguePart, Database
-from stores.sqlite.sums import CHUNK, SUMMARY, TREE, sign
+from stores.sqlite.sums import CHUNK, TREE, sign
 from stores.sqlite.writer import bump
 
 Bytes = NDArray[np.int8]
@@ -177,24 +176,15 @@ class SqliteTrees(CataloguePart):
         )
         return {row[0]: DocumentCentre(np.frombuffer(row[1], np.int8), row[2]) for row in rows}
 
-    def members(self, collection_id: int, node: int) -> list[int]:
-        rows = self._all(
-            "SELECT coalesce(document, -child) FROM tree_members"
-            " WHERE collection_id = ? AND node = ? ORDER BY rowid",
-            (collection_id, node),
-        )
-        return [row[0] for row in rows]
-
-    def parents(self, collection_id: int, node: int) -> list[int]:
-        rows = self._all(
-            "SELECT DISTINCT node FROM tree_members WHERE collection_id = ? AND child = ?",
-            (collection_id, node),
-        )
-        return [row[0] for row in rows]
-
-    def last_node(self, collection_id: int) -> int:
-        query = "SELECT coalesce(max(node), 0) FROM tree_members WHERE collection_id = ?"
-        return int(self._value(query, (collection_id,)))
+    def members(self, collection_id: int) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for node, member in self._all(
+            "SELECT node, coalesce(document, -child) FROM tree_members WHERE collection_id = ?"
+            " ORDER BY rowid",
+            (collection_id,),
+        ):
+            found.setdefault(node, []).append(member)
+        return found
 
     def load(self, collection_id: int, recipe: str) -> TreeRecord:
         with self._lock:
@@ -219,15 +209,8 @@ class SqliteTrees(CataloguePart):
         missing = [row for row in wanted if row not in parts]
         for some in _portions(missing):
             parts |= self._read_documents(some)
-        members: dict[int, list[int]] = {}
-        for node, child, document in self._all(
-            "SELECT node, child, document FROM tree_members WHERE collection_id = ? ORDER BY rowid",
-            (collection_id,),
-        ):
-            if child is not None or document in parts:
-                members.setdefault(node, []).append(document if child is None else -child)
         documents = {row: parts[row] for row in wanted if row in parts}
-        return TreeRecord(documents, members, version)
+        return TreeRecord(documents, self.members(collection_id), version)
 
     def _read_documents(self, rows: Sequence[int]) -> dict[int, DocumentTree]:
         found = self._all(
@@ -257,7 +240,7 @@ class SqliteTrees(CataloguePart):
 
     def clear(self, collection_id: int) -> None:
         with self._database.write() as connection:
-            for table in ("tree_summaries", "tree_members", "tree_documents"):
+            for table in ("tree_members", "tree_documents"):
                 connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (collection_id,))
             bump(connection)
 
@@ -269,37 +252,6 @@ class SqliteTrees(CataloguePart):
             (json.dumps(sorted(set(places))),),
         )
         return {(row[0], row[1]): row[2] for row in rows}
-
-    def summaries(self, collection_id: int, nodes: Sequence[str]) -> dict[str, str]:
-        rows = self._all(
-            f"""SELECT y.node, y.content FROM tree_summaries y WHERE y.collection_id = ?
-                AND y.node IN (SELECT value FROM json_each(?)) AND y.sum IS {SUMMARY}""",
-            (collection_id, json.dumps(list(nodes))),
-        )
-        return {row[0]: row[1] for row in rows}
-
-    def write_summary(
-        self, collection_id: int, node: str, content: str, documents: Sequence[int]
-    ) -> None:
-        with self._database.write() as connection:
-            known = "SELECT count(*) FROM tree_documents WHERE document IN"
-            rows = json.dumps(sorted(set(documents)))
-            query = f"{known} (SELECT value FROM json_each(?))"
-            if connection.execute(query, (rows,)).fetchone()[0] < len(set(documents)):
-                return  # one of them went meanwhile
-            connection.execute(
-                "DELETE FROM tree_summaries WHERE collection_id = ? AND node = ?",
-                (collection_id, node),
-            )
-            made = connection.execute(
-                "INSERT INTO tree_summaries VALUES (NULL, ?, ?, ?, NULL) RETURNING id",
-                (collection_id, node, content),
-            ).fetchone()[0]
-            connection.execute(
-                "INSERT INTO tree_sources SELECT value, ? FROM json_each(?)", (made, rows)
-            )
-            sign(connection, "tree_summaries", "y.id = ?", made)
-            bump(connection)
 
 
 def _portions(rows: Sequence[int]) -> Iterator[Sequence[int]]:

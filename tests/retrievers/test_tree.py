@@ -213,16 +213,11 @@ def test_nothing_of_a_forgotten_document_is_left(open_shelf: Callable[..., Shelf
     shelf.put({"kept": texts("garden", 1), "gone": [secret, *texts("harbour", 5)]})
     build_tree(index)
     view = viewed(index)
-    trees, root = shelf.store.trees, view.nodes[0].node_id
-    rows = sorted({*view.shape.documents.tolist()})
-    trees.write_summary(shelf.id, root, "Zyxomarvel works in a garden.", rows)
     assert "Zyxomarvel" in f"{described(view)}"
     found = shelf.maintenance.named_document(shelf.collection, "gone")
     shelf.maintenance.forget(shelf.collection, [found])
     shelf.maintenance.tidy()
     assert "Zyxomarvel" not in f"{described(open_view(index, ANN))}"
-    assert not trees.summaries(shelf.id, [root])
-    assert behind.rows(shelf.store, "SELECT count(*) FROM tree_sources")[0][0] == 0
     shelf.store.close()
     needles = {one for word in ("Zyxomarvel", "zyxomarvel") for one in encoded(word)}
     assert not holding(shelf.store.folder, needles)
@@ -232,7 +227,7 @@ def test_a_forgotten_tenant_has_no_tree(shelf: Shelf, index: MakeIndex) -> None:
     shelf.put({f"d{n}": texts("garden", n, 1) for n in range(14)})
     build_tree(index())
     shelf.maintenance.forget_tenant("acme")
-    for table in ("tree_documents", "tree_members", "tree_summaries", "tree_sources"):
+    for table in ("tree_documents", "tree_members"):
         assert behind.rows(shelf.store, f"SELECT count(*) FROM {table}")[0][0] == 0
 
 

@@ -52,7 +52,6 @@ def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Stor
     with parts(store).database.write() as connection:
         add_alias(connection, collection.id, "document", "text (0f)", "text")
     build_tree(Index(store, collection, embedder, Settings(data=store.folder)))
-    store.trees.write_summary(collection.id, "node", "A text.", [1])
     return store
 
 

@@ -56,8 +56,6 @@ aliases: collection_id kind stored alias sum
 embedders: model dimension
 tree_documents: document collection_id recipe shape vectors centre tokens sum
 tree_members: collection_id node child document
-tree_summaries: id collection_id node content sum
-tree_sources: document summary
 """
 TABLES = {  # a table and its columns, some of which stand in the next line
     name: columns.split()
