@@ -79,13 +79,15 @@ def _place(index: Index, clusterer: Clusterer, recipe: str) -> None:
     unplaced = trees.unplaced(collection_id, recipe)
     if not unplaced:
         return
-    centres = trees.centres(collection_id)
-    if len(unplaced) <= NEW * len(centres):
-        upper = UpperTree(trees, collection_id, clusterer, DIMENSION)
+    known = trees.members(collection_id)
+    placed = {row for members in known.values() for row in members if row > 0}
+    if len(unplaced) <= NEW * len(placed):
+        upper = UpperTree(trees, collection_id, clusterer, known)
         for row in unplaced:
             upper.insert(row)
         trees.replace_members(collection_id, upper.changed)
         return
+    centres = trees.centres(collection_id)
     members: dict[int, list[int]] = {}
 
     def join(places: Sequence[int]) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from retrievers.tree.clustering import MEMBERSHIP, Clusterer, soft_clusters
-from retrievers.tree.recipe import MOST_TOKENS, SUMMARY_TOKENS
+from retrievers.tree.recipe import DIMENSION, MOST_TOKENS, SUMMARY_TOKENS
 from retrievers.types import Vector
 from stores.ports import Trees
 from stores.sqlite.tree import ROOT
@@ -20,12 +20,15 @@ class UpperTree:
     """Insert documents under the nodes that they are nearest to; `changed` is to be written."""
 
     def __init__(
-        self, trees: Trees, collection_id: int, clusterer: Clusterer, dimension: int
+        self,
+        trees: Trees,
+        collection_id: int,
+        clusterer: Clusterer,
+        members: Mapping[int, list[int]],
     ) -> None:
-        """Read vectors as they are needed; `dimension` is that of clusters, which are as broad."""
+        """Change what has these members; vectors are read as they are needed."""
         self._trees, self._collection_id = trees, collection_id
-        self._clusterer, self._dimension = clusterer, dimension
-        self._members = trees.members(collection_id)
+        self._clusterer, self._members = clusterer, dict(members)
         self._vectors: dict[int, Vector | None] = {}
         self._tokens: dict[int, int] = {}
         self._last = max(self._members, default=0)
@@ -58,16 +61,17 @@ class UpperTree:
     def _shares(self, cosines: Vector, children: Sequence[int]) -> Vector:
         """Return how likely each node has a vector, by von Mises-Fisher densities.
 
-        All are as concentrated as their members are around their middles on average.
+        All are as concentrated as documents are around their middles on average, in as many
+        dimensions as clusters have.
         """
-        apart = [
-            1 - float(found @ self._vector(-node))  # type: ignore[operator]
+        pairs = [
+            (self._vector(row), self._vector(-node))
             for node in children
-            for one in self._own(node)[:SAMPLE]
-            if (found := self._vector(one)) is not None
+            for row in self._sample(node, SAMPLE)
         ]
+        apart = [1 - float(one @ two) for one, two in pairs if one is not None and two is not None]
         mean = max(float(np.mean(apart)) if apart else 1.0, 1e-3)
-        logs = (self._dimension - 1) / 2 / mean * (cosines - cosines.max())
+        logs = (DIMENSION - 1) / 2 / mean * (cosines - cosines.max())
         return np.asarray(np.exp(logs) / np.exp(logs).sum())
 
     def _split(self, node: int) -> None:

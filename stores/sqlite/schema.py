@@ -260,13 +260,12 @@ TREE = (
         document INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
         collection_id INTEGER NOT NULL, recipe TEXT NOT NULL, shape TEXT NOT NULL,
         vectors BLOB NOT NULL, centre BLOB NOT NULL, tokens INTEGER NOT NULL, sum INTEGER)""",
-    "CREATE INDEX tree_documents_collection ON tree_documents (collection_id)",
+    "CREATE INDEX tree_documents_recipe ON tree_documents (collection_id, recipe, tokens)",
     """CREATE TABLE tree_members (
         collection_id INTEGER NOT NULL REFERENCES collections ON DELETE CASCADE,
         node INTEGER NOT NULL, child INTEGER,
         document INTEGER REFERENCES tree_documents ON DELETE CASCADE)""",
     "CREATE INDEX tree_members_node ON tree_members (collection_id, node)",
-    "CREATE INDEX tree_members_child ON tree_members (collection_id, child)",
     "CREATE INDEX tree_members_document ON tree_members (document)",
 )
 

@@ -55,14 +55,14 @@ class DocumentTree:
     @property
     def centre(self) -> Bytes:
         """Return the middle of its leaves, scaled to its largest number."""
-        return as_bytes(self.vectors.astype(np.float32).mean(axis=0, keepdims=True))[0]
+        middle: Bytes = as_bytes(self.vectors.astype(np.float32).mean(axis=0, keepdims=True))[0]
+        return middle
 
 
 def as_bytes(rows: NDArray[np.float32]) -> Bytes:
     """Return rows scaled to their largest numbers, which keeps their directions within 1 %."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
-    scaled: Bytes = np.rint(127 * rows / np.maximum(largest, 1e-12)).astype(np.int8)
-    return scaled
+    return np.asarray(np.rint(127 * rows / np.maximum(largest, 1e-12)).astype(np.int8))
 
 
 class DocumentCentre(NamedTuple):
@@ -168,10 +168,11 @@ class SqliteTrees(CataloguePart):
         self, collection_id: int, documents: Sequence[int] | None = None
     ) -> dict[int, DocumentCentre]:
         wanted = None if documents is None else json.dumps(list(documents))
+        given = "" if wanted is None else "+"  # so that rows are looked up by their ids
         chosen = "" if wanted is None else "AND document IN (SELECT value FROM json_each(:wanted))"
         rows = self._all(
             f"""SELECT document, centre, tokens FROM tree_documents
-                WHERE collection_id = :c AND tokens > 0 {chosen} ORDER BY document""",
+                WHERE {given}collection_id = :c AND +tokens > 0 {chosen} ORDER BY document""",
             {"c": collection_id, "wanted": wanted},
         )
         return {row[0]: DocumentCentre(np.frombuffer(row[1], np.int8), row[2]) for row in rows}
