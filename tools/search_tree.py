@@ -1,4 +1,4 @@
-"""`search_tree`: the collection's tree and its passages together, for questions that are broad."""
+"""`search_tree`: the tree and the passages together, for questions about several things."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ class SearchTreeArguments(SearchArguments):
 class SearchTree(Search):
     """Search the tree beside the passages; both rankings are fused by reciprocal ranks."""
 
-    purpose = "Find passages for a broad question through the summaries over the documents."
+    purpose = (
+        "Find passages about several things together through the summaries over the documents."
+    )
     not_for: ClassVar = ["exact names, codes or numbers", "counting or listing records"]
     arguments: ClassVar[type[SearchArguments]] = SearchTreeArguments
 

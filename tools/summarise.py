@@ -84,8 +84,9 @@ class Summarise(Tool):
         if whole is not None:
             quoted = self._quoted(auth, whole, strict=True)
             other = self._topic(given, known, query) if given.document and not quoted else None
-            if other is not None:  # of that name there is but a list, or code
-                whole, quoted = other, self._quoted(auth, other, strict=True)
+            about = self._quoted(auth, other, strict=True) if other is not None else []
+            if other is not None and about:  # of that name there is but a list, or code
+                whole, quoted = other, about
             quoted = quoted or self._quoted(auth, whole, strict=False)
             evidence = self._summary(whole, quoted, given.language)
         else:

@@ -84,9 +84,7 @@ def standalone(text: str, language: str) -> float:
     to a program that reads it is worth nothing.
     """
     shown, words = text.strip(), _lists(language)
-    if not _is_whole(shown, language) or any(
-        words.starts(name, shown) for name in ("reference", "opener")
-    ):
+    if not _is_whole(shown, language) or points_back(shown, language):
         return 0.0
     worth = LEANS if words.starts("leaning", shown) else 1.0
     worth *= POINTS if words.found("pointing", shown) else 1.0
@@ -94,6 +92,11 @@ def standalone(text: str, language: str) -> float:
     worth *= IS_SHORT if len(shown) + len(WIDE.findall(shown)) < SHORT else 1.0
     speaks = shown.startswith(tuple(SPEECH)) or shown.count('"') % 2 == 1
     return worth * (SPEAKS if speaks else 1.0)
+
+
+def points_back(text: str, language: str) -> bool:
+    """Tell whether a sentence begins with a word that stands for something before it."""
+    return any(_lists(language).starts(name, text) for name in ("reference", "opener"))
 
 
 def _is_whole(shown: str, language: str) -> bool:

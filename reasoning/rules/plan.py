@@ -10,17 +10,21 @@ from typing import Any
 
 from core.language.analysis import content_terms
 from core.settings import Settings
-from core.types import AnswerKind, Call, Part, Plan, Rewrite, SubQuestion, ToolSpec, Understanding
+from core.types import Call, Part, Plan, Rewrite, SubQuestion, ToolSpec, Understanding
 from models.embeddings import Embedder, serves
 from reasoning.planning.slots import filled, slots_in
 from reasoning.question_words import similarity
 from reasoning.rules.answering.summaries import SUMMARISE
 from reasoning.rules.lexicon import STEERING, lexicon
 from reasoning.rules.records.schema import schema_of
+from reasoning.rules.topic import entities
 
 GENERAL_SEARCH = ("search",)
 TREE_SEARCH = "search_tree"
-BROAD: tuple[AnswerKind, ...] = ("text", "list")  # answers that one value does not give
+# Names in a question beyond which it is about how things hang together. Of such questions the tree
+# lifts the evidence found in ten passages by .05 (dragonball, n = 70) and .02 (leval, n = 60); of
+# all questions it takes .02 from it in leval.
+SEVERAL = 2
 RECORDS = "query_records"
 # A tool whose score reaches this share of the best one is called as well.
 CLOSE = 0.85  # chosen, not measured
@@ -53,9 +57,7 @@ def plan(
                 language=understanding.language,
                 wants=wants if understanding.intent != "recommend" else "list",
                 calls=_with_tree(
-                    calls_for(searched, understanding.language, chosen),
-                    tools,
-                    broad=wants in BROAD and not (part.slot or part.deps),
+                    calls_for(searched, understanding.language, chosen), part, understanding, tools
                 ),
                 deps=[f"q{dep}" for dep in part.deps],
                 slot=part.slot,
@@ -64,9 +66,16 @@ def plan(
     return Plan(questions=questions)
 
 
-def _with_tree(calls: list[Call], tools: Sequence[ToolSpec], *, broad: bool) -> list[Call]:
-    """Let a broad question go through the tree as well, where there is one."""
-    if not broad or all(spec.name != TREE_SEARCH for spec in tools):
+def _with_tree(
+    calls: list[Call], part: Part, understanding: Understanding, tools: Sequence[ToolSpec]
+) -> list[Call]:
+    """Let a question about several things go through the tree as well, where there is one."""
+    words = lexicon(understanding.language)
+    several = len(entities(part.text, words)) >= SEVERAL or any(
+        words.found(name, part.text) for name in ("same", "both")
+    )
+    chained = part.slot or part.deps
+    if not several or chained or all(spec.name != TREE_SEARCH for spec in tools):
         return calls
     return [
         call.model_copy(update={"tool": TREE_SEARCH}) if call.tool in GENERAL_SEARCH else call

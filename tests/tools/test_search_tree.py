@@ -103,11 +103,17 @@ def test_jaccard() -> None:
     assert jaccard([], []) == 0
 
 
-@pytest.mark.parametrize(("wants", "tool"), [("text", "search_tree"), ("date", "search")])
-def test_only_broad_questions_go_through_the_tree(wants: str, tool: str) -> None:
+@pytest.mark.parametrize(
+    ("question", "tool"),
+    [
+        ("How do Gilead and Odessa differ?", "search_tree"),
+        ("When was Gilead written?", "search"),
+        ("Why does the harbour close?", "search"),
+    ],
+)
+def test_only_questions_about_several_things_go_through_the_tree(question: str, tool: str) -> None:
     specs = [ToolSpec(name=name, base=name, purpose="Find.") for name in ("search", "search_tree")]
-    query = Understanding(
-        question="Why?", language="en", parts=[Part(text="Why?")], required_fields=[wants]
-    )
+    part = Part(text=question)
+    query = Understanding(question=question, language="en", parts=[part], required_fields=["text"])
     made = plan(query, specs, None)
     assert [call.tool for call in made.questions[0].calls] == [tool]
