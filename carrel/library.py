@@ -24,7 +24,9 @@ from core.settings import known_values, load_settings
 from core.trace import RunRecord
 from core.types import Evidence
 from display.evidence import EvidenceList
+from display.html import View
 from display.runs import show_in_notebooks
+from display.tree import tree_view
 from ingest.pipeline import Pipeline
 from reasoning.planning.files import read_plan
 from serve.searching import RESULT_KEYS, SEARCHES, SearchName, find_passages
@@ -168,6 +170,20 @@ class Library:
         """Run the graph on one question and return the run; `plan` is run in place of its own."""
         given = self.check_plan(plan, collection) if isinstance(plan, dict) else plan
         return self._session.ask(question, self.auth, collection, pipeline=pipeline, given=given)
+
+    def build_tree(self, collection: str = COLLECTION) -> dict[str, Any]:
+        """Build what the tree of a collection lacks; return its size as this caller sees it."""
+        target = self._session.catalogue.visible_collection(self.auth, collection)
+        seconds = self._session.build_tree(target)["seconds"]
+        found = self._session.describe_tree(self.auth, target, 0) or {}
+        return {name: found.get(name, 0) for name in ("levels", "nodes", "leaves")} | {
+            "seconds": seconds
+        }
+
+    def tree(self, collection: str = COLLECTION, *, depth: int = 2) -> View:
+        """Show the tree of what this caller may read, `depth` levels below its root."""
+        target = self._session.catalogue.visible_collection(self.auth, collection)
+        return tree_view(self._session.describe_tree(self.auth, target, depth))
 
     def check_plan(self, plan: dict[str, Any], collection: str = COLLECTION) -> PlanFile:
         """Return a plan that may be run, or raise a CallerError with the rule it breaks."""

@@ -66,12 +66,15 @@ def unit_rows(rows: Vectors, model_id: str) -> Vectors:
 MOST_COMPARED = 1000
 
 
-def central(vectors: Vectors, most: int, begin: Sequence[int] = ()) -> list[int]:
+def central(
+    vectors: Vectors, most: int, begin: Sequence[int] = (), worth: Vectors | None = None
+) -> list[int]:
     """Return the places of up to `most` unit vectors: those of `begin`, then the most central.
 
     Greedy facility location: the sum over all of their similarity to the nearest one chosen grows
-    by as much as it can, so what says the same as a chosen one is not chosen. Where there are no
-    vectors, only zeros, the first ones are as good as any.
+    by as much as it can, so what says the same as a chosen one is not chosen. `worth` says how much
+    of its gain each counts, 0..1. Where there are no vectors, only zeros, the first ones are as
+    good as any.
     """
     if not vectors.any():
         return list(range(min(most, len(vectors))))
@@ -82,7 +85,7 @@ def central(vectors: Vectors, most: int, begin: Sequence[int] = ()) -> list[int]
     for place in chosen:
         reached = np.maximum(reached, similarities[place])
     while len(chosen) < min(most, len(vectors)):
-        gains = np.maximum(similarities - reached, 0).sum(axis=1)
+        gains = np.maximum(similarities - reached, 0).sum(axis=1) * (1 if worth is None else worth)
         gains[chosen] = -1
         best = int(gains.argmax())
         if chosen and gains[best] <= 0:

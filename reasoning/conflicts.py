@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from core.language.passages import CODE_KIND, RECORD
 from core.language.sentences import sentence_spans
 from core.metadata import ROW
 from core.types import Citation, Claim, Conflict, Evidence, Plan, SubQuestion
 from languages.language import is_spaced
 from reasoning.claims.alignment import Alignment, align, same
 from reasoning.claims.tokens import MONTH, NAME, NUMBER, UNIT, WORD, ClaimToken, claim_tokens
-from reasoning.rules.answering.blocks import CODE_KIND, RECORD
 
 APART = (ROW, RECORD, CODE_KIND)  # each of which is about a thing of its own
 USABLE = 2  # the grade of evidence that partly answers

@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from core.auth import AuthContext
 from core.errors import shorten
-from core.metadata import ANY, ROW
+from core.language.passages import CODE_KIND
+from core.metadata import ANY, LABELS, ROW
 from core.trace import StreamEvent
 from core.types import (
     LIMITS,
@@ -24,7 +25,6 @@ from core.types import (
     place_of,
 )
 from reasoning.clarifying import TAG, plain_text
-from reasoning.rules.answering.blocks import CODE_KIND
 from reasoning.rules.answering.headings import SECTIONS
 from reasoning.rules.answering.summaries import map_summary_rows
 from reasoning.rules.lexicon import Lexicon, lexicon
@@ -88,9 +88,13 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
         extracts = first is not None and first.chunk_id in map_summary_rows(evidence)
         words = lexicon(question.language)
         counted = [claim for claim in own if _kind(claim, by_chunk) == ROW]
-        if counted or question.wants == "list":
+        if extracts and first is not None:
+            row = map_summary_rows(evidence)[first.chunk_id]
+            quoted = [claim for claim in own if claim not in counted]
             lines += [_marked(claim, numbers) for claim in counted]
-            lines += [words.message("extracts")] if extracts else []
+            lines += _extracts(quoted, row, by_chunk, numbers, words)
+        elif counted or question.wants == "list":
+            lines += [_marked(claim, numbers) for claim in counted]
             lines += [
                 f"{place}. {_work(claim, by_chunk)}{_marked(claim, numbers)}"
                 for place, claim in enumerate((c for c in own if c not in counted), start=1)
@@ -99,10 +103,39 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
             text = _joined(own, numbers, by_chunk)
             if own[0].verdict:
                 text = f"{words.message(f'verdict_{own[0].verdict}')} {text}"
-            if first is not None and extracts:
-                lines.append(words.message("extracts_of").format(title=first.title or first.source))
             lines.append(f"  {text}" if len(plan.questions) > 1 else text)
     return "\n".join(lines)
+
+
+def _extracts(
+    claims: Sequence[Claim],
+    row: Evidence,
+    by_chunk: dict[str, Evidence],
+    numbers: dict[str, int],
+    words: Lexicon,
+) -> list[str]:
+    """Return the lines of a summary: a text of one document, a numbered line for each group."""
+    labels: dict[str, str] = row.metadata.get(LABELS, {})
+    if not claims:
+        return []
+    if not labels:
+        first = by_chunk[claims[0].citations[0].chunk_id]
+        titles = dict.fromkeys(by_chunk[c.citations[0].chunk_id].title for c in claims)
+        line = words.message("extracts_of").format(title=first.title or first.source)
+        return [
+            line if len(titles) == 1 else words.message("extracts"),
+            _joined(claims, numbers, by_chunk),
+        ]
+    groups: dict[str, list[Claim]] = {}
+    for claim in claims:
+        groups.setdefault(labels.get(claim.citations[0].chunk_id, ""), []).append(claim)
+    return [
+        words.message("extracts"),
+        *(
+            f"{place}. {label}: {_joined(own, numbers, by_chunk)}"
+            for place, (label, own) in enumerate(groups.items(), start=1)
+        ),
+    ]
 
 
 class Help(NamedTuple):

@@ -155,6 +155,9 @@ class Catalogue(Protocol):
         Of a document without any, all. What of them a caller may see is for the catalogue to say.
         """
 
+    def sections(self, documents: Sequence[int]) -> list[tuple[int, str, str]]:
+        """Return row id, chunk id and section of each chunk of documents, in reading order."""
+
     def check_fields(
         self, auth: AuthContext, collections: Sequence[Collection], where: Sequence[Filter]
     ) -> None:

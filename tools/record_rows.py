@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from core.metadata import LISTED_CHUNKS, ROW
+from core.metadata import EXTRACTS, LABELS, LISTED_CHUNKS, ROW
 from core.types import Evidence
 from languages.language import find_language
 from stores.sqlite.record_conditions import Condition
@@ -76,9 +77,14 @@ def together(
     text = messages["together"].format(count=sum(counts.values())) if len(counts) > 1 else ""
     listed = [key for name in counts for key in rows[name].metadata[LISTED_CHUNKS]]
     key = _key(text + shares)
+    metadata: dict[str, Any] = {LISTED_CHUNKS: listed}
+    if any(EXTRACTS in row.metadata for row in rows.values()):
+        own = [rows[name].metadata for name in counts]
+        metadata[EXTRACTS] = [one for each in own for one in each[EXTRACTS]]
+        metadata[LABELS] = {key: label for each in own for key, label in each[LABELS].items()}
     update = {
         "text": text + shares,
-        "metadata": {LISTED_CHUNKS: listed},
+        "metadata": metadata,
         "collection": ", ".join(counts),
     }
     ids = {"evidence_id": key, "chunk_id": key}

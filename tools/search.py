@@ -43,7 +43,7 @@ class SearchArguments(FrozenModel):
 class Search(ProfiledTool):
     """Search chunks by meaning, by words, or by both."""
 
-    arguments = SearchArguments
+    arguments: ClassVar[type[SearchArguments]] = SearchArguments
 
     def __init__(self, index: Index, profile: ToolProfile, *, scoped: bool) -> None:
         """Search the profile's `kinds` of chunks, empty for all, with the channels of its base."""

@@ -24,6 +24,7 @@ from tools.read_document import ReadDocument
 from tools.record_rows import together
 from tools.results import Results
 from tools.search import Search, SearchClassic
+from tools.search_tree import SearchTree
 from tools.summarise import Summarise
 from tools.types import Tool, ToolError, ToolResult
 
@@ -180,7 +181,7 @@ class Toolbox:
             )
             for one in (*own, *(one for one in GENERAL if one.name not in named))
         ]
-        made += [ReadDocument(index), SearchClassic(index), Summarise(index)]
+        made += [ReadDocument(index), SearchClassic(index), Summarise(index), SearchTree(index)]
         self._tools = {tool.name: tool for tool in made}
         self._results = results or Results(index)
         self._weights: tuple[int, dict[str, float]] = (-1, {})
@@ -212,7 +213,7 @@ class Toolbox:
         except TimeUpError:  # what is known of a moment ago will do
             version = known[1] if known else -1
         if known is None or known[:2] != (auth, version):
-            specs = [tool.spec(auth) for tool in self._tools.values()]
+            specs = [tool.spec(auth) for tool in self._tools.values() if tool.is_offered]
             known = self._specs = (auth, version, specs)
         return list(known[2])
 

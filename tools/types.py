@@ -78,6 +78,11 @@ class Tool:
             arguments=schema_of(self.arguments),
         )
 
+    @property
+    def is_offered(self) -> bool:
+        """Tell whether there is anything here that the tool can search."""
+        return True
+
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Validate the arguments and return permitted evidence, best first.
 

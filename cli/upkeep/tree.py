@@ -15,6 +15,7 @@ from cli.terminal.progress import StageBars
 from core.auth import checked_name
 from core.errors import AbsentError
 from core.settings import load_settings
+from display.tree import TreeOutline, outline
 
 app = typer.Typer(help="Build and show the tree of a collection: summaries over its documents.")
 
@@ -70,8 +71,7 @@ def show(
     if as_json:
         print_json(found)
         return
-    known = {one["node_id"]: one for one in found["tree"]}
-    stdout().print(_drawn(known, found["tree"][0]), soft_wrap=False, no_wrap=False)
+    stdout().print(_drawn(outline(found)), soft_wrap=False, no_wrap=False)
     stdout().print(escape(f"{collection}: {_sizes(found)}"))
 
 
@@ -81,13 +81,11 @@ def _sizes(report: dict[str, Any]) -> str:
     return f"{levels}, {nodes}, {leaves} {'leaf' if leaves == 1 else 'leaves'}"
 
 
-def _drawn(known: dict[str, Any], node: dict[str, Any], above: Tree | None = None) -> Tree:
-    """Add a node and those below it to a drawing; one with two parents is drawn below both."""
-    lines = [f"[bold]{escape(node['title'] or ', '.join(node['keywords'][:5]))}[/bold]"]
-    lines[0] += f" [dim]({node['leaves']})[/dim]"
-    lines += [escape(sentence["text"]) for sentence in node["summary"]]
-    branch = Tree("\n".join(lines)) if above is None else above.add("\n".join(lines))
-    for child in node["children"]:
-        if child in known:
-            _drawn(known, known[child], branch)
+def _drawn(node: TreeOutline, above: Tree | None = None) -> Tree:
+    """Add a node and those below it to a drawing."""
+    lines = [f"[bold]{escape(node.name)}[/bold] [dim]({node.leaves})[/dim]"]
+    text = "\n".join([*lines, *map(escape, node.sentences)])
+    branch = Tree(text) if above is None else above.add(text)
+    for one in node.below:
+        _drawn(one, branch)
     return branch

@@ -47,6 +47,11 @@ class Cues:
         pattern = self._pattern(name)
         return pattern is not None and pattern.search(text) is not None
 
+    def starts(self, name: str, text: str) -> bool:
+        """Tell whether a text begins with a word of a list."""
+        pattern = self._pattern(name)
+        return pattern is not None and pattern.match(text.lstrip(" \t\"'«“(¿¡")) is not None
+
 
 @cache
 def resource(name: str) -> dict[str, Any]:

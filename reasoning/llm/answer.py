@@ -9,6 +9,7 @@ from typing import NamedTuple
 from core.budget import current_ledger
 from core.language.analysis import content_terms, terms
 from core.language.cues import cues
+from core.language.passages import spans_of
 from core.language.scan import estimate_tokens
 from core.language.sentences import record_spans, sentence_spans
 from core.types import Citation, Claim, Evidence, SubQuestion, Understanding
@@ -17,7 +18,7 @@ from models.embeddings import Embedder, serves
 from reasoning.llm.deciding import Ask, Decider, ReplyReader
 from reasoning.llm.prompts import as_data, evidence_data, language_name
 from reasoning.llm.replies import UNWRITABLE, other_language
-from reasoning.rules.answering.blocks import in_context, keeps_lines, spans_of
+from reasoning.rules.answering.blocks import in_context, keeps_lines
 from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.wanted import asked_kind
 from reasoning.rules.grade import CHECKED_KINDS

@@ -55,11 +55,6 @@ class Lexicon(Cues):
         pattern = self._pattern(name)
         return [] if pattern is None else [*pattern.finditer(text)]
 
-    def starts(self, name: str, text: str) -> bool:
-        """Tell whether a text begins with a word of a list."""
-        pattern = self._pattern(name)
-        return pattern is not None and pattern.match(text.lstrip(" \t\"'«“(¿¡")) is not None
-
     def message(self, name: str) -> str:
         """Return a sentence that Carrel itself says."""
         message: str = self.known.messages[name]

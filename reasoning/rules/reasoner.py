@@ -126,7 +126,7 @@ class RulesReasoner:
         self, understanding: Understanding, plan: Plan, evidence: Sequence[Evidence]
     ) -> Draft:
         """Choose whole sentences of the evidence, each cited to its characters."""
-        extracts, rest = summary_claims(plan, evidence, self._relevance)
+        extracts, rest = summary_claims(plan, evidence)
         records, rest = record_claims(rest, evidence)
         settled = [*extracts, *records]
         if not rest.questions:

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from core.language.analysis import Token, analyze
 from core.language.entities import Entity, entities
+from core.language.passages import points_back
 from core.language.scan import CYRILLIC, estimate_tokens, fold
 from core.language.sentences import sentence_spans
 from languages.language import FALLBACK, find_language
 from retrievers.tree.recipe import LEAF_TOKENS
 from retrievers.tree.shape import KEYWORDS, PATH
-from retrievers.tree.summaries import points_back
 from stores.sqlite.tree import TreeChunk, TreeLeaf, TreeSource
 
 REPEATED = 12  # sentences at a chunk's end that the next one may repeat; chosen, not measured

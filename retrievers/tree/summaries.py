@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from core.language.cues import Cues
-from core.language.scan import estimate_tokens
+from core.language.passages import orders, standalone
 from core.language.sentences import sentence_spans
 from core.types import Evidence
-from languages.language import find_language, known_languages
 from models.vectors import central
 from retrievers.tree.shape import TreeShape
 from retrievers.types import Index, Vector
@@ -25,11 +21,6 @@ PER_SENTENCE = 60  # tokens of a node for each sentence of its summary
 NEAREST = 256  # leaves nearest to a node's middle, among which the central ones are looked for
 READ = 12  # leaves, or documents, whose sentences are looked at
 LEADING = 2  # leaves at the beginning of a document that say what it is about
-LEAST_WORDS, LONGEST = 5, 400  # words and characters of a sentence that is read alone
-LEAST_LETTERS = 0.7  # of its characters: with fewer it is a table, a formula or an address
-ENDS = (".", "!", "…", "。", "！", ".”", '."', ".)", "」", "。”", ".»")
-MARKUP = re.compile(r"^\s*(?:#{1,6}\s|[-*+•]\s|\||>|```|:::|///|!\[|\[)|https?://|\]\(|[`{}|<>]{2}")
-HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 class CentralSentence(NamedTuple):
@@ -62,13 +53,15 @@ def choose_sentences(
     seen: dict[str, CentralSentence] = {}
     for one in every:
         seen.setdefault(" ".join(one.text.split()).casefold(), one)
-    places = [one for one in seen.values() if reads_alone(one.text, one.evidence.language)]
-    places = places or [one for one in seen.values() if not _orders().search(one.text)]
-    if not places:
+    rated = [(one, standalone(one.text, one.evidence.language)) for one in seen.values()]
+    good = [one for one in rated if one[1]]
+    good = good or [(one, 1.0) for one, _ in rated if not orders().search(one.text)]
+    if not good:
         return []
+    places, weights = [one for one, _ in good], np.array([worth for _, worth in good], "float32")
     members = len(shape.nodes[node].children) + len(shape.nodes[node].own)
     most = max(min(LEAST, members), min(SENTENCES, shape.tokens(node) // PER_SENTENCE))
-    chosen = central(sentence_rows(index, shape, places), most)
+    chosen = central(sentence_rows(index, shape, places), most, (), weights)
     return sorted((places[one] for one in chosen), key=lambda one: (one.leaf, one.start))
 
 
@@ -114,41 +107,3 @@ def sentence_rows(index: Index, shape: TreeShape, places: list[CentralSentence])
         if len(rows) == len(spans) and len(spans) > 1:
             found[place] = rows[spans.index((one.start, one.end))]
     return found
-
-
-@lru_cache(maxsize=1)
-def _orders() -> re.Pattern[str]:
-    """Return what gives orders to a program that reads a document, in every language."""
-    listed = [one for language in known_languages().values() for one in language.orders]
-    return re.compile("|".join(f"(?:{one})" for one in listed), re.IGNORECASE | re.MULTILINE)
-
-
-@lru_cache(maxsize=16)
-def _openers(language: str) -> re.Pattern[str]:
-    """Return the words at the beginning of a sentence that point to one before it."""
-    known = find_language(language)
-    words = known.read("words")
-    cues = Cues(known, {"opener": [*words.get("reference", ()), *words.get("opener", ())]})
-    return re.compile(rf"\W*{cues.alternatives('opener')}", re.IGNORECASE)
-
-
-def points_back(text: str, language: str) -> bool:
-    """Tell whether a sentence begins with a word that stands for something before it."""
-    return _openers(language).match(text) is not None
-
-
-def reads_alone(text: str, language: str) -> bool:
-    """Tell whether a sentence is complete, understandable alone, and no order to a program."""
-    shown = " ".join(text.split())
-    letters = sum(map(str.isalpha, shown)) + shown.count(" ")
-    words = estimate_tokens(shown) // 2 if HAN.search(shown) else len(shown.split())
-    return (
-        words >= LEAST_WORDS
-        and len(shown) <= LONGEST
-        and letters >= LEAST_LETTERS * len(shown)
-        and shown.endswith(ENDS)
-        and not shown[0].islower()
-        and not MARKUP.search(text)
-        and not points_back(shown, language)
-        and not _orders().search(text)
-    )

@@ -121,6 +121,10 @@ class Listing(VisiblePassages):
             found += [key for key, kind in rows if kind in kinds] or [key for key, _ in rows]
         return found
 
+    def sections(self, documents: Sequence[int]) -> list[tuple[int, str, str]]:
+        query = "SELECT document, chunk_id, section FROM chunks WHERE document = ? ORDER BY ordinal"
+        return [tuple(row) for one in documents for row in self._all(query, (one,))]
+
     def check_fields(
         self,
         auth: AuthContext,

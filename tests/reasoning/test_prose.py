@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 from builders import answered, asking, graded, piece
 
+from core.language.passages import spans_of
 from core.settings import Settings
-from reasoning.rules.answering.blocks import in_context, spans_of
+from reasoning.rules.answering.blocks import in_context
 from reasoning.rules.answering.headings import leads
 from reasoning.rules.answering.relevance import Relevance
 from reasoning.rules.grade import grade

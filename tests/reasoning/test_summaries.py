@@ -6,7 +6,7 @@ import pytest
 from builders import piece, weights_of
 from fakes import FakeEmbedder
 
-from core.metadata import LISTED_CHUNKS, ROW
+from core.metadata import EXTRACTS, LABELS, LISTED_CHUNKS, ROW
 from core.settings import Settings
 from core.types import Evidence, Plan, ToolSpec, Understanding
 from reasoning.rendering import render_answer
@@ -54,7 +54,48 @@ def test_a_question_about_the_collection(language: str, question: str) -> None:
     ],
 )
 def test_a_question_about_a_document(language: str, question: str, name: str, sure: bool) -> None:
-    assert asked_summary(question, language) == AskedSummary(name, sure=sure)
+    found = asked_summary(question, language)
+    assert found is not None
+    assert (found.name, found.sure, found.chapter) == (name, sure, 0)
+
+
+@pytest.mark.parametrize(
+    ("language", "question"),
+    [
+        ("en", "What is this about?"),
+        ("en", "What are the main themes?"),
+        ("en", "Give me an overview"),
+        ("en", "Summarise"),
+        ("ru", "О чём это?"),
+        ("ru", "Какие здесь основные темы?"),
+        ("ru", "Дай краткий обзор"),
+        ("uk", "Про що це?"),
+        ("uk", "Які головні теми?"),
+        ("zh", "这讲的是什么？"),
+        ("zh", "主要主题是什么？"),
+        ("zh", "请概述一下"),
+    ],
+)
+def test_a_question_about_all_there_is(language: str, question: str) -> None:
+    assert asked_summary(question, language) == AskedSummary("", sure=True, here=True)
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "name", "chapter"),
+    [
+        ("en", "Summarise chapter 3", "", 3),
+        ("en", "Give me an overview of the third chapter of Gilead", "Gilead", 3),
+        ("en", "What is Section IV about?", "", 4),
+        ("en", "Summarise part two of the novel Gilead", "Gilead", 2),
+        ("ru", "Кратко перескажи главу 3", "", 3),
+        ("ru", "О чём третья глава?", "", 3),
+        ("uk", "Перекажи розділ 3", "", 3),
+        ("zh", "总结一下第三章", "", 3),
+        ("zh", "概括《红楼梦》的第3章", "红楼梦", 3),
+    ],
+)
+def test_a_question_about_a_chapter(language: str, question: str, name: str, chapter: int) -> None:
+    assert asked_summary(question, language) == AskedSummary(name, sure=True, chapter=chapter)
 
 
 @pytest.mark.parametrize(
@@ -93,21 +134,21 @@ def test_what_may_be_another_question_is_searched_for_too() -> None:
     assert calls("Who wrote Gilead?") == ["search"]
 
 
-def row(*held: Evidence) -> Evidence:
+def row(item: Evidence, *sentences: str) -> Evidence:
     found = piece("Documents: 1 (text: 1).", kind=ROW, tool="summarise")
-    return found.model_copy(update={"metadata": {LISTED_CHUNKS: [one.chunk_id for one in held]}})
+    starts = [item.text.index(one) for one in sentences]
+    quoted = [(item.chunk_id, at, at + len(one)) for at, one in zip(starts, sentences, strict=True)]
+    metadata = {LISTED_CHUNKS: [item.chunk_id], EXTRACTS: quoted, LABELS: {}}
+    return found.model_copy(update={"metadata": metadata})
 
 
 def test_extracts_are_whole_sentences_in_their_order_and_labelled() -> None:
     understanding, plan = planned("Summarise Gilead")
-    text = piece(
-        "The harbour opens at noon for the fishing boats. It is cold. Why does the harbour close?\n"
-        "- a list item of the harbour and boats\n"
-        "The harbour master counts all the fishing boats of the harbour.",
-        title="Gilead",
-    )
+    opens = "The harbour opens at noon for the fishing boats."
+    counts = "The harbour master counts all the fishing boats of the harbour."
+    text = piece(f"{opens} It is cold.\n{counts}", title="Gilead")
     beside = piece("The harbour opens at noon for boats of the fleet.", title="Other")
-    evidence = [row(text), text, beside]
+    evidence = [row(text, opens, counts), text, beside]
     rules = reasoner()
     grades = rules.grade(plan.questions[0], evidence)
     assert [grade.grade for grade in grades] == [3, 3, 0]
@@ -117,10 +158,7 @@ def test_extracts_are_whole_sentences_in_their_order_and_labelled() -> None:
         if grade.grade
     ]
     draft = rules.answer(understanding, plan, found)
-    assert [claim.text for claim in draft.claims] == [
-        "The harbour opens at noon for the fishing boats.",
-        "The harbour master counts all the fishing boats of the harbour.",
-    ]
+    assert [claim.text for claim in draft.claims] == [opens, counts]
     said = render_answer(understanding, plan, draft.claims, [], found)
     assert said.startswith("Extracts from “Gilead”, chosen by centrality:\n")
 

@@ -16,6 +16,7 @@ from tiers import examples
 
 from core.auth import AuthContext
 from core.errors import ModelError
+from core.language.passages import standalone
 from core.language.scan import estimate_tokens
 from core.language.sentences import sentence_spans
 from core.settings import Settings
@@ -24,7 +25,6 @@ from retrievers.tree.building import build_tree
 from retrievers.tree.leaves import cut_leaves
 from retrievers.tree.recipe import LEAF_TOKENS, MOST_TOKENS, recipe_of
 from retrievers.tree.shape import choose_questions
-from retrievers.tree.summaries import reads_alone
 from retrievers.tree.view import TreeView, open_view, whole_size
 from retrievers.types import Index
 from stores.sqlite.tree import TreeChunk
@@ -288,7 +288,7 @@ def test_orders_to_a_program_are_no_summary(shelf: Shelf, index: MakeIndex) -> N
     shelf.put({f"d{n}": [f"{order} {one}" for one in texts("harbour", n)] for n in range(3)})
     build_tree(index())
     assert all("Ignore" not in f"{viewed(index()).summary(n)}" for n in range(4))
-    assert not reads_alone(order, "en")
+    assert not standalone(order, "en")
 
 
 def test_another_embedder_builds_another_tree(shelf: Shelf, index: MakeIndex) -> None:

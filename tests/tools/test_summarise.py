@@ -77,3 +77,47 @@ def test_central_vectors_stand_for_all_and_do_not_repeat_each_other() -> None:
     assert central(rows, 2) == [2, 0]
     assert central(rows, 3, (0,)) == [0, 3, 2]
     assert central(np.zeros((3, 1), dtype=np.float32), 2) == [0, 1]
+
+
+GILEAD = (
+    ("Chapter 1. Arrival", "The ship brought forty families to the northern harbour in spring."),
+    ("Chapter 2. Winter", "The first winter killed a third of the settlers of the harbour town."),
+    ("Notes", "The author took the numbers of this book from the letters of the governor."),
+)
+
+
+def sections(number: int) -> list[list[str]]:
+    from tools.naming import find_chapter
+
+    return find_chapter([(1, f"c{n}", title) for n, (title, _) in enumerate(GILEAD)], number)
+
+
+def test_a_chapter_is_found_by_its_number_and_by_its_place_where_there_are_no_numbers() -> None:
+    from tools.naming import find_chapter, find_section
+
+    assert sections(2) == [["c1"]]
+    assert sections(3) == []
+    rows = [(1, f"c{n}", f"Gilead › {title}") for n, title in enumerate(("Arrival", "Winter"))]
+    assert find_chapter(rows, 2) == [["c1"]]
+    assert find_chapter([*rows, (2, "d", "Other")], 2) == []
+    assert find_section(rows, "the winter") == [["c1"]]
+    assert find_section(rows, "summer") == []
+
+
+def test_an_overview_tells_the_groups_of_documents_and_quotes_whole_sentences(
+    index: Callable[..., Index], store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    from core.metadata import EXTRACTS, LABELS
+
+    rows = [
+        document(collection, f"d{n}", text, title=title, source=f"{n}.md")
+        for n, (title, text) in enumerate(GILEAD)
+    ]
+    write(store, collection, rows, embedder)
+    found = Toolbox(index()).run("summarise", {"language": "en"}, ANN, time.monotonic() + 60)
+    row, *passages = found.evidence
+    quoted = {item.chunk_id: item.text for item in passages}
+    assert len(row.metadata[EXTRACTS]) == 3
+    for key, start, end in row.metadata[EXTRACTS]:
+        assert quoted[key][start:end] in {text for _, text in GILEAD}
+    assert set(row.metadata[LABELS].values()) == {title for title, _ in GILEAD}

@@ -9,17 +9,16 @@ from typing import Literal
 
 from core.language.detect import UNDETERMINED
 from core.language.orders import gives_orders
+from core.language.passages import CODE_KIND, spans_of
 from core.settings import Settings
 from core.types import Claim, Draft, Evidence, Plan, SubQuestion
 from reasoning.rules.answering.blocks import (
-    CODE_KIND,
     MOST_CHARACTERS,
     STEP,
     announces,
     follows,
     in_context,
     keeps_lines,
-    spans_of,
 )
 from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, dated

@@ -4,52 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
-from core.language.sentences import record_spans, sentence_spans
+from core.language.passages import ITEM, TABLE, Span, spans_of
 from core.types import Evidence
 from reasoning.rules.lexicon import Lexicon, lexicon
 
 # As much as a reader takes in at once; a longer list is cut after a whole item.
 MOST_CHARACTERS = 900  # chosen, not measured
-Span = tuple[int, int]
-CODE_KIND, RECORD, TABLE = "code", "record", "table"  # kinds of chunks
-LEAST_SENTENCE = 12  # characters; chosen, not measured
 COLONS, QUESTION_ENDS = (":", "："), ("?", "？")
-RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}: (?=\S)")
-ITEM = re.compile(r"\s*(?:[-*+•‣◦▪–—·]|\(?\d{1,3}[.)、](?!\d)|\(?[A-Za-zа-яіїєґ]\)|[①-⑳])\s*")
 FENCE = re.compile(r"\s*(?:```|~~~)")
 HEADING = re.compile(r"\s*#{1,6}\s")
 # Chosen, not measured:
 ITEMS, IN_LINE = 3, 0.5  # so many commas make a list, which is worth this much of one in lines
 SEPARATOR = re.compile(r"[,;、，；]\s?(?=\S)")
 CODE = re.compile(r"`[^`\n]+`|```|~~~")
-
-
-@lru_cache(maxsize=2048)
-def spans_of(text: str, kind: str) -> tuple[Span, ...]:
-    """Return where the sentences of a chunk stand.
-
-    Of a table each row is one, of a record each field, without its label where its value is a
-    sentence by itself.
-    """
-    if kind == TABLE:
-        return tuple(record_spans(text))
-    if kind != RECORD:
-        return tuple(sentence_spans(text))
-    spans = record_spans(text)
-    return tuple((start + _label_length(text[start:end]), end) for start, end in spans)
-
-
-def _label_length(line: str) -> int:
-    match = RECORD_LABEL.match(line)
-    return match.end() if match is not None and reads_as_sentence(line[match.end() :]) else 0
-
-
-def reads_as_sentence(value: str) -> bool:
-    """Tell whether what stands behind a label is a sentence, and no "240 p." or "Smith, J."."""
-    shown = value.rstrip()
-    return len(shown) >= LEAST_SENTENCE and shown.endswith((".", "!", "?", "。", "！", "？", "…"))
 
 
 def announced(text: str, spans: tuple[Span, ...], place: int) -> int:

@@ -11,22 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from core.language.analysis import content_terms, terms
+from core.language.passages import CODE_KIND, TABLE, spans_of
 from core.types import AnswerKind, Evidence
 from languages.language import find_language
 from models.embeddings import Vectors
 from reasoning.rules.answering.blocks import (
-    CODE_KIND,
     COLONS,
     MOST_CHARACTERS,
     QUESTION_ENDS,
-    TABLE,
     announced,
     code_spans,
     follows,
     listed,
     reports,
     shows_code,
-    spans_of,
 )
 from reasoning.rules.answering.headings import dated, heading_of, leads
 from reasoning.rules.answering.wanted import QueryTerms

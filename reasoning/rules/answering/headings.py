@@ -7,16 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from core.language.cues import stopwords
+from core.language.passages import CODE_KIND, ITEM, RECORD, TABLE, Span
 from core.types import Evidence
-from reasoning.rules.answering.blocks import (
-    CODE_KIND,
-    ITEM,
-    QUESTION_ENDS,
-    RECORD,
-    TABLE,
-    Span,
-    reports,
-)
+from reasoning.rules.answering.blocks import QUESTION_ENDS, reports
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.value_spans import has_date
 

@@ -19,12 +19,12 @@ import numpy as np
 
 from core.errors import OperatorError
 from core.language.orders import gives_orders
+from core.language.passages import CODE_KIND, spans_of
 from core.language.sentences import sentence_spans
 from core.time_limit import current_limit
 from core.types import Evidence, SubQuestion, TermWeights
 from languages.language import find_language, read_yaml
 from models.embeddings import Embedder, Reads, SpanPassage, Vectors
-from reasoning.rules.answering.blocks import CODE_KIND, spans_of
 from reasoning.rules.answering.features import FEATURES, Candidate, features, spoken_in
 from reasoning.rules.answering.headings import heading_of
 from reasoning.rules.answering.wanted import QueryTerms, analyse

@@ -7,26 +7,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
-from core.language.orders import gives_orders
-from core.metadata import LISTED_CHUNKS, ROW
+from core.language.numbering import number_of
+from core.language.passages import LONGEST
+from core.metadata import EXTRACTS, LISTED_CHUNKS, ROW
 from core.types import Call, Claim, Evidence, Plan, SubQuestion, ToolSpec, Understanding
 from languages.language import find_language
-from models.vectors import central
-from reasoning.rules.answering.blocks import ITEM, RECORD_LABEL, spans_of
-from reasoning.rules.answering.features import CLOSING, ENDS, SHORT, terms_of
-from reasoning.rules.answering.relevance import Relevance
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.records.answers import claim_of
 
 SUMMARISE = "summarise"
-SENTENCES = 5  # of one document: what a reader takes in at a glance; chosen, not measured
-LEADING = 3  # sentences of a document that say what it is about, if any does; chosen, not measured
-# Chosen, not measured:
-LONGEST = 400  # characters of a sentence; a longer one is a list or was never meant to be read
-# Chosen, not measured:
-LEAST_LETTERS = 0.7  # of the characters: with fewer it is a table, a formula or an address
 QUOTES = "\"'“”‘’«»„《》「」『』`"
 END_MARKS = " \t\n?？.。!！…"
 QUOTED = re.compile(rf"^[{QUOTES}](.+)[{QUOTES}]$")
@@ -36,17 +25,24 @@ FILE_NAME = re.compile(r"\S\.[A-Za-z]\w{0,4}$|\w/\w")
 class AskedSummary(NamedTuple):
     """Hold the name of the document asked about, "" for the collection.
 
-    `sure` tells that nothing else can be meant, so that an absent document is refused.
+    `sure` tells that nothing else can be meant, so that an absent document is refused; `chapter`
+    is the number of one of its chapters, 0 for none. A `topic` of that name will do where a summary
+    of it is wanted. `here` is all there is, or what was spoken of before.
     """
 
     name: str
     sure: bool
+    chapter: int = 0
+    topic: bool = False
+    here: bool = False
 
 
 class _Forms(NamedTuple):
+    here: list[re.Pattern[str]]
     collection: list[re.Pattern[str]]
     asked: list[re.Pattern[str]]
     about: list[re.Pattern[str]]
+    chapter: list[re.Pattern[str]]
     noun: re.Pattern[str]
 
 
@@ -56,12 +52,12 @@ def _forms(language: str) -> _Forms | None:
     patterns = known.read("summaries")
     if not patterns:
         return None
-    parts: dict[str, str] = {**patterns["parts"], "NAME": r"(?P<name>.+?)"}
+    numbered = f"(?:{patterns['chapters']})"
+    parts = {**patterns["parts"], "NAME": r"(?P<name>.+?)", "CHAPTERS": numbered}
+    named = re.compile("|".join(sorted(parts, key=len, reverse=True)))
 
     def compiled(source: str) -> re.Pattern[str]:
-        filled = re.sub(
-            "|".join(sorted(parts, key=len, reverse=True)), lambda m: parts[m[0]], source
-        )
+        filled = named.sub(lambda match: parts[match[0]], source)
         return re.compile(f"{parts['PLEASE']}{filled}{parts['BRIEF']}", re.IGNORECASE)
 
     gap = r"\s+" if known.spaced else ""
@@ -69,10 +65,9 @@ def _forms(language: str) -> _Forms | None:
         f"(?:{patterns['articles']})?(?:{patterns['document']}(?:{gap}|(?=[{QUOTES}])){patterns['called']}(?P<after>.+)"
         f"|(?P<before>.+?){gap}{patterns['document']})"
     )
-    collection, asked, about = (
-        [compiled(one) for one in patterns[name]] for name in ("collection", "asked", "about")
-    )
-    return _Forms(collection, asked, about, re.compile(noun, re.IGNORECASE))
+    names = ("here", "collection", "asked", "about", "chapter")
+    lists = {name: [compiled(one) for one in patterns[name]] for name in names}
+    return _Forms(**lists, noun=re.compile(noun, re.IGNORECASE))
 
 
 def asked_summary(question: str, language: str) -> AskedSummary | None:
@@ -85,20 +80,26 @@ def asked_summary(question: str, language: str) -> AskedSummary | None:
         return None
     known = find_language(language)
     for forms in filter(None, map(_forms, (known.code, *known.near))):
-        if any(form.fullmatch(text) for form in forms.collection):
-            return AskedSummary("", sure=True)
+        for here, found in ((True, forms.here), (False, forms.collection)):
+            if any(form.fullmatch(text) for form in found):
+                return AskedSummary("", sure=True, here=here)
         for wanted, found in ((True, forms.asked), (False, forms.about)):
             for match in filter(None, (form.fullmatch(text) for form in found)):
-                return _named(match["name"].strip(), forms.noun, wanted=wanted)
+                return _named(match["name"].strip(), forms, wanted=wanted)
     return None
 
 
-def _named(name: str, noun: re.Pattern[str], *, wanted: bool) -> AskedSummary:
+def _named(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary:
     """Return the name alone; it is surely one in quotes or of a file.
 
     Else two of three must hold: a summary is wanted, "document" is said, it is written as a title.
     """
-    match = noun.fullmatch(name)
+    for chapter in filter(None, (form.fullmatch(name) for form in forms.chapter)):
+        number = number_of(chapter["number"])
+        if number:
+            whole = _named(chapter["whole"], forms, wanted=wanted).name if chapter["whole"] else ""
+            return AskedSummary(whole, sure=True, chapter=number)
+    match = forms.noun.fullmatch(name)
     bare = (match["after"] or match["before"]).strip() if match is not None else name
     quoted = QUOTED.match(bare)
     plain = any(len(word) > 3 and not word[0].isupper() for word in bare.split())
@@ -106,7 +107,8 @@ def _named(name: str, noun: re.Pattern[str], *, wanted: bool) -> AskedSummary:
     has_noun = match is not None
     sure = (has_noun and wanted) or (titled and (has_noun or wanted))
     exact = quoted is not None or FILE_NAME.search(bare) is not None
-    return AskedSummary(quoted[1].strip() if quoted else bare, sure=sure or exact)
+    shown = quoted[1].strip() if quoted else bare
+    return AskedSummary(shown, sure=sure or exact, topic=wanted and not has_noun and not exact)
 
 
 def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
@@ -121,16 +123,24 @@ def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolS
     if spec is None or asked is None:
         return plan
     words = lexicon(understanding.language)
-    if part and part.about and asked.name.casefold() in words.any_of("pronoun"):
-        asked = AskedSummary(part.about, sure=False)
-    arguments = {"document": asked.name, "near": asked.sure, "language": understanding.language}
+    if asked.name.casefold() in words.any_of("pronoun"):
+        asked = AskedSummary("", sure=True, here=True)
+    if part and part.about and asked.here:
+        asked = AskedSummary(part.about, sure=False, topic=True)
+    arguments = {
+        "document": asked.name,
+        "chapter": asked.chapter,
+        "topic": asked.topic,
+        "near": asked.sure,
+        "language": understanding.language,
+    }
     first = plan.questions[0]
     question = SubQuestion(
         id="q1",
         text=text,
         query=understanding.question,
         language=understanding.language,
-        wants="list" if not asked.name else "text",
+        wants="text" if asked.name or asked.chapter else "list",
         calls=[Call(tool=spec.name, arguments=arguments), *([] if asked.sure else first.calls)],
     )
     return Plan(questions=[question])
@@ -155,9 +165,7 @@ def map_summary_rows(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
     }
 
 
-def summary_claims(
-    plan: Plan, evidence: Sequence[Evidence], relevance: Relevance
-) -> tuple[list[Claim], Plan]:
+def summary_claims(plan: Plan, evidence: Sequence[Evidence]) -> tuple[list[Claim], Plan]:
     """Return the extracts that summaries are made of, and the plan of the questions left."""
     claims: list[Claim] = []
     left = []
@@ -167,51 +175,12 @@ def summary_claims(
         if not own:
             left.append(question)
             continue
-        groups = {"": [one for one in own if one.kind != ROW]}
-        if question.wants == "list":  # of each document of a collection
-            rows = [one for one in own if one.kind == ROW]
+        rows = [one for one in own if one.kind == ROW]
+        if question.wants == "list":  # how many documents a collection has
             claims += [claim_of(row.text, row, [(0, len(row.text))], question) for row in rows]
-            keys = dict.fromkeys(one.document_key for one in groups[""])
-            groups = {key: [one for one in groups[""] if one.document_key == key] for key in keys}
-        for key, group in groups.items():
-            for item, span in _extracts(group, relevance, 1 if key else SENTENCES):
-                text = " ".join(item.text[slice(*span)].split())
-                claims.append(claim_of(text, item, [span], question))
+        known = {one.chunk_id: one for one in own}
+        for key, start, end in (place for row in rows for place in row.metadata[EXTRACTS]):
+            if key in known:  # not cut off by the budget
+                text = " ".join(known[key].text[start:end].split())
+                claims.append(claim_of(text, known[key], [(start, end)], question))
     return claims, plan.model_copy(update={"questions": left})
-
-
-def _extracts(
-    items: Sequence[Evidence], relevance: Relevance, most: int
-) -> list[tuple[Evidence, tuple[int, int]]]:
-    """Return the most central sentences in the order of the text, the leading one among them."""
-    places = [(item, span) for item in items for span in spans_of(item.text, item.kind)]
-    rows = relevance.rows(items)
-    usable = [(n, *one) for n, one in enumerate(places) if not gives_orders(one[0].text, *one[1])]
-    good = [n for n, item, span in usable if _reads_alone(item, span)]
-    good = good or [n for n, _, span in usable if span[1] - span[0] <= LONGEST]
-    if not good:
-        return [(item, span) for _, item, span in usable[:most]]
-    vectors = np.concatenate(rows)[good]
-    if most > 1:
-        return [places[good[n]] for n in sorted(central(vectors, most, (0,)))]
-    likeness = vectors[:LEADING] @ vectors.mean(axis=0)
-    return [places[good[int(likeness.argmax())]]]
-
-
-def _reads_alone(item: Evidence, span: tuple[int, int]) -> bool:
-    """Return whether a sentence is complete and understandable alone."""
-    text = item.text[slice(*span)].strip()
-    words = lexicon(item.language)
-    bare = text.rstrip(CLOSING)
-    letters = sum(map(str.isalpha, text)) + text.count(" ")
-    return (
-        len(terms_of(text, item.language)) > SHORT
-        and len(text) <= LONGEST
-        and letters >= LEAST_LETTERS * len(text)
-        and bare.endswith(ENDS)
-        and not bare.endswith(("?", "？"))
-        and not text[0].islower()
-        and not RECORD_LABEL.match(text)
-        and not ITEM.match(text)
-        and not (words.starts("reference", text) or words.starts("opener", text))
-    )

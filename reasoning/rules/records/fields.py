@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from core.language.analysis import content_terms, has_words, terms
 from core.language.cues import stopwords
+from core.language.passages import RECORD_LABEL, reads_as_sentence
 from core.types import Evidence
 from languages.language import FALLBACK, known_languages
-from reasoning.rules.answering.blocks import RECORD_LABEL, reads_as_sentence
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.records.phrases import (
     HAN,

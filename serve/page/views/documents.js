@@ -5,6 +5,7 @@ import { count, dateText, el, fill } from "../dom.js";
 import { confirmed } from "../manage/confirm.js";
 import { readDocument } from "../manage/reading.js";
 import { uploadPanel } from "../manage/uploads.js";
+import { treePanel } from "../parts/tree.js";
 
 export const title = "Documents";
 const PAGE = 50;
@@ -35,7 +36,7 @@ async function listView(root, app, wanted) {
   fill(root,
     el("div", { class: "row documents-head" }, el("h1", { id: "documents-title" }, "Documents"),
       el("span", null, el("label", { for: "collection" }, "Collection "), choose)),
-    uploads && uploads.node, status, table, pager);
+    uploads && uploads.node, treePanel(app, () => current), status, table, pager);
   await refresh();
 
   /** Read the collections and the page again; a first upload makes its collection the one shown. */

@@ -1,0 +1,53 @@
+"""Numbers of chapters, as a question and as a heading write them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from languages.language import known_languages
+
+ROMAN = re.compile(r"(?=[ivxl])(xl|l?x{0,3})(ix|iv|v?i{0,3})")
+_WORTH = {"i": 1, "v": 5, "x": 10, "l": 50}
+_CHINESE = re.compile(r"第?\s*([\d一二三四五六七八九十]{1,3})\s*[章节回部讲篇课]")
+_ALONE = re.compile(r"(\d{1,3}|[IVXL]{1,6}(?=[.):]))(?![.\d]*\d)[.):]?(?:\s|$)")
+
+
+def number_of(word: str) -> int:
+    """Return the number that a word says: "3", "iii", "three", "third"; 0 for none."""
+    word = word.casefold().strip(".")
+    if word.isdecimal():
+        return int(word)
+    for number, pattern in enumerate(_numbers(), start=1):
+        if pattern.fullmatch(word):
+            return number
+    return _roman(word) if ROMAN.fullmatch(word) else 0
+
+
+def _roman(word: str) -> int:
+    values = [_WORTH[letter] for letter in word]
+    return sum(
+        -one if one < following else one
+        for one, following in zip(values, [*values[1:], 0], strict=True)
+    )
+
+
+@cache
+def _numbers() -> list[re.Pattern[str]]:
+    """Return what is said for one, two, three … in any of the languages."""
+    lists = [known.read("summaries").get("numbers", []) for known in known_languages().values()]
+    most = max(map(len, lists))
+    return [re.compile("|".join(one[n] for one in lists if n < len(one))) for n in range(most)]
+
+
+@cache
+def _chapter() -> re.Pattern[str]:
+    lists = [known.read("summaries").get("chapters", "") for known in known_languages().values()]
+    return re.compile(rf"(?:{'|'.join(filter(None, lists))})\s+(\w+)", re.IGNORECASE)
+
+
+def heading_number(heading: str) -> int:
+    """Return the number of a chapter by its heading, "3. Setup" or "Chapter III"; 0 for none."""
+    shown = heading.strip().lstrip("#*_ ")
+    match = _ALONE.match(shown) or _CHINESE.match(shown) or _chapter().match(shown)
+    return number_of(match[1]) if match is not None else 0

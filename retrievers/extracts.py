@@ -1,0 +1,118 @@
+"""The sentences that stand for passages: central ones that read alone, in the order of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from core.language.analysis import content_terms
+from core.language.passages import CODE_KIND, LONGEST, spans_of, standalone
+from core.language.scan import fold
+from core.language.sentences import sentence_spans
+from core.types import Evidence
+from models.vectors import Vectors, central
+from retrievers.types import Index
+
+LEADING = 5  # sentences of a text that say what it is about, if any does; chosen, not measured
+BESIDE = 0.3  # worth of a sentence that has no word of the subject; chosen, not measured
+GOOD = 0.7  # worth of a sentence that may begin a summary; chosen, not measured
+OPENING = " \t\"'“«*_`#("
+
+
+class Extract(NamedTuple):
+    """Point to a sentence of a passage: text[start:end]."""
+
+    item: Evidence
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """Return the sentence as it stands there."""
+        return self.item.text[self.start : self.end]
+
+
+def central_sentences(
+    index: Index,
+    items: Sequence[Evidence],
+    most: int,
+    subject: str | None = "",
+    *,
+    strict: bool = True,
+) -> list[Extract]:
+    """Return up to `most` sentences that stand for passages, in their order, none repeated.
+
+    The leading one is among them: what says of a `subject` what it is, else of the first sentences
+    the nearest to all; of passages without order, whose subject is None, none leads. Without
+    `strict` any text will do where none reads alone.
+    """
+    found, worth = _readable(items, strict=strict)
+    if not found:
+        return []
+    vectors = sentence_rows(index, found)
+    weights = np.array(worth, dtype=np.float32)
+    if terms := frozenset(content_terms(subject or "")):
+        weights *= [1.0 if terms & _terms(one) else BESIDE for one in found]
+    leading = [] if subject is None else [_lead(found, weights, vectors, subject)]
+    chosen = central(vectors, most, leading, weights)
+    return [found[place] for place in sorted(chosen)]
+
+
+def _terms(one: Extract) -> frozenset[str]:
+    text = f"{one.item.section}\n{one.text}"
+    return frozenset(content_terms(text, one.item.language))
+
+
+def _readable(items: Sequence[Evidence], *, strict: bool) -> tuple[list[Extract], list[float]]:
+    """Return the sentences that read alone with their worth; no text twice."""
+    found: dict[str, tuple[Extract, float]] = {}
+    for item in items:
+        spans = spans_of(item.text, item.kind) if item.kind != CODE_KIND or not strict else ()
+        for start, end in spans:
+            text = item.text[start:end]
+            worth = standalone(text, item.language)
+            if worth or (not strict and text.strip() and len(text) <= LONGEST):
+                found.setdefault(fold(text), (Extract(item, start, end), worth))
+    best = [one for one in found.values() if one[1]] or [(one, 1.0) for one, _ in found.values()]
+    return [one for one, _ in best], [worth for _, worth in best]
+
+
+def _lead(found: Sequence[Extract], weights: Vectors, vectors: Vectors, subject: str) -> int:
+    """Return the place of the sentence that says best what all of it is about.
+
+    That is the first one that begins with the subject, else of the first ones the most central.
+    """
+    likeness = vectors @ vectors.mean(axis=0) * weights
+    named = fold(subject)
+    for place, one in enumerate(found):
+        if named and weights[place] >= GOOD and fold(one.text.lstrip(OPENING)).startswith(named):
+            return place
+    return int(likeness[:LEADING].argmax())
+
+
+def sentence_rows(index: Index, found: Sequence[Extract]) -> Vectors:
+    """Return the vectors of sentences, shape (n, dimension): stored ones, else embedded.
+
+    Zeros without an embedder.
+    """
+    if index.embedder is None:
+        return np.zeros((len(found), 1), "float32")
+    keys = list(dict.fromkeys(one.item.chunk_id for one in found))
+    stored = index.search.sentence_vectors(index.collection.id, keys)
+    rows = np.zeros((len(found), index.embedder.dimension), "float32")
+    lacking: list[int] = []
+    for place, one in enumerate(found):
+        spans = sentence_spans(one.item.text)
+        known = stored.get(one.item.chunk_id)
+        at = max((n for n, span in enumerate(spans) if span[0] <= one.start), default=0)
+        if known is not None and len(known) == len(spans):
+            rows[place] = known[at]
+        else:
+            lacking.append(place)
+    if lacking:
+        own = [found[n] for n in lacking]
+        texts = [f"{one.item.title} {one.item.section}: {one.text}" for one in own]
+        rows[lacking] = index.embedder.embed_documents(texts)
+    return rows
