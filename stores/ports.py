@@ -532,11 +532,11 @@ class Notes(Protocol):
     One that rests on what its owner may not read now is as if it were not there.
     """
 
-    def write_note(self, auth: AuthContext, draft: NoteDraft) -> Note | None:
-        """Keep a note, linked with those it bears on; an earlier one may be superseded by it.
+    def write_notes(self, auth: AuthContext, drafts: Sequence[NoteDraft]) -> list[Note]:
+        """Keep notes, linked with those they bear on; they may supersede earlier ones.
 
-        Returns None where its turn or run is not the caller's, or is gone. What is there already
-        is returned, a little more important.
+        Those whose turn or run is not the caller's, or is gone, are left out. For one that is there
+        already, that one is returned, a little more important.
         """
 
     def list_notes(
