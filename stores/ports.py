@@ -567,9 +567,16 @@ class Notes(Protocol):
         """Return the texts to embed of the notes without a vector of this model, by id."""
 
     def store_note_vectors(
-        self, auth: AuthContext, model: str, vectors: Mapping[str, Vector]
+        self,
+        auth: AuthContext,
+        model: str,
+        vectors: Mapping[str, Vector],
+        similarity: Callable[[float], float],
     ) -> None:
-        """Keep vectors by note id, and link notes whose vectors are near."""
+        """Keep vectors by note id, and link notes that are near.
+
+        `similarity` says of a cosine how near that is: 0 unrelated, 1 of the same meaning.
+        """
 
     def edit_note(self, auth: AuthContext, note_id: str, content: str) -> Note:
         """Write a new version of a note, under its id; raises AbsentError.

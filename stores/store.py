@@ -22,7 +22,7 @@ from stores.integrity.checkup import Checkup
 from stores.integrity.file_manifest import FileManifest
 from stores.integrity.rows import accept_loss, incomplete_documents
 from stores.lock import Ingesting, OwnerLock, locked
-from stores.ports import Accounts, Catalogue, Intake, Maintenance, RunLog
+from stores.ports import Accounts, Catalogue, Intake, Maintenance, Notes, RunLog
 from stores.segments.rows import snapshot
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database, damaged, explained
@@ -186,6 +186,7 @@ class Store:
         self.intake: Intake = self._parts.record.intake
         self.runs: RunLog = self._parts.record.runs
         self.accounts: Accounts = self._parts.record.accounts
+        self.notes: Notes = self._parts.record.notes
         self.maintenance: Maintenance = self._parts.maintenance
         self.search: SearchIndex = self._parts.search
         self.scan = self._parts.scan

@@ -13,7 +13,7 @@ from secrets import token_hex
 
 from core.errors import OperatorError
 
-FORMAT = 2  # raise it when the tables change, or what stands in them; earlier ones had 0 or 1
+FORMAT = 3  # raise it when the tables change, or what stands in them; earlier ones had 0 to 2
 _MAGIC = b"SQLite format 3\x00"
 _PLACE = slice(60, 64)  # of `user_version` in the file
 
@@ -202,6 +202,38 @@ RUNS = (
         UNIQUE (conversation, run_id))""",
 )
 
+# Notes of memory and what they rest on: a turn, or a run with the `documents` that its claim cites.
+# A note that supersedes another is linked with it, so that the other holds again when it goes.
+# `note_terms` are the analysed words of each owner's own notes: no other's words change a ranking,
+# and no part of an index keeps a word of a deleted note.
+NOTES = (
+    """CREATE TABLE notes (
+        id INTEGER PRIMARY KEY, note_id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL,
+        owner TEXT NOT NULL, content TEXT NOT NULL, context TEXT NOT NULL,
+        keywords TEXT NOT NULL, tags TEXT NOT NULL, language TEXT NOT NULL,
+        subject TEXT NOT NULL, value TEXT NOT NULL, replaces INTEGER NOT NULL,
+        importance REAL NOT NULL, provenance TEXT NOT NULL, conversation TEXT NOT NULL,
+        run_id TEXT NOT NULL, documents TEXT NOT NULL, observed_at TEXT NOT NULL,
+        created_at TEXT NOT NULL, changed_at TEXT NOT NULL, model TEXT NOT NULL DEFAULT '',
+        vector BLOB, length INTEGER NOT NULL DEFAULT 0, sum INTEGER)""",
+    "CREATE INDEX notes_owner ON notes (tenant, owner, observed_at)",
+    "CREATE INDEX notes_subject ON notes (tenant, owner, subject) WHERE subject <> ''",
+    "CREATE INDEX notes_conversation ON notes (conversation)",
+    "CREATE INDEX notes_run ON notes (run_id)",
+    """CREATE TABLE note_terms (
+        tenant TEXT NOT NULL, owner TEXT NOT NULL, term TEXT NOT NULL,
+        note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, frequency INTEGER NOT NULL,
+        PRIMARY KEY (tenant, owner, term, note)) WITHOUT ROWID""",
+    "CREATE INDEX note_terms_note ON note_terms (note)",
+    """CREATE TABLE note_links (
+        note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE,
+        other INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE,
+        kind TEXT NOT NULL CHECK (kind IN
+            ('semantic', 'temporal', 'topical', 'contradicts', 'supersedes')),
+        strength REAL NOT NULL, PRIMARY KEY (note, other, kind)) WITHOUT ROWID""",
+    "CREATE INDEX note_links_other ON note_links (other, kind)",
+)
+
 # Keys of callers, by the hash of their secret: `rate` and `tokens_per_day` where a key has its own,
 # `scope` to what it is confined, as JSON, NULL for nothing. The tokens that callers have used;
 # uploads and deletions, those at work and those that ended.
@@ -254,7 +286,7 @@ ERASURE = (
 
 SCHEMA = (
     *(*META, *DOCUMENTS, *ROW_IDS, *ALIASES, *JOURNAL, *QUALITY),
-    *(*VECTORS, *SEGMENTS, *RUNS, *SERVING, *AUDIT, *ERASURE),
+    *(*VECTORS, *SEGMENTS, *RUNS, *NOTES, *SERVING, *AUDIT, *ERASURE),
 )
 
 

@@ -173,7 +173,7 @@ def with_sql(content: bytes, folder: Path, *statements: str) -> bytes:
         ("CREATE VIEW v AS SELECT 1", "not as Carrel"),
         ("DROP TRIGGER audit_kept", "not as Carrel"),
         ("CREATE VIRTUAL TABLE x USING fts5(a)", "not as Carrel"),
-        ("PRAGMA user_version = 3", "not of the format"),
+        (f"PRAGMA user_version = {FORMAT + 1}", "not of the format"),
         ("INSERT INTO document_acl VALUES (77, 'x')", "do not belong together"),
     ],
 )
@@ -227,7 +227,7 @@ def test_no_other_member_is_written(tmp_path: Path, entry: tarfile.TarInfo, kind
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"format": FORMAT + 1, "more": 1}, r"backup was written by a newer Carrel: format 3"),
+        ({"format": FORMAT + 1, "more": 1}, r"backup was written by a newer Carrel: format 4"),
         ({"format": 1, "migrations": ["m001_catalogue"]}, "backup has an earlier format: format 1"),
         ({"format": None}, "manifest of the backup is damaged: format"),
         ({"more": 1}, "manifest of the backup is damaged: more"),
