@@ -1,7 +1,7 @@
 """What of a user's turn is worth a note: statements about the speaker or their group.
 
 A sentence is kept when it fits a kind of `notes.yaml` of its language, or speaks of the speaker
-with a time, a number or a name in it. Questions, requests, thanks, orders to a program and what
+with a time or a number in it. Questions, requests, thanks, orders to a program and what
 repeats an answer are never kept.
 """
 
@@ -14,19 +14,18 @@ from typing import Any, NamedTuple
 
 from core.language.analysis import content_terms, terms
 from core.language.detect import detect_language
-from core.language.entities import capitalised_names
 from core.language.sentences import sentence_spans
 from core.notes import NoteDraft, TurnSource
 from languages.language import FALLBACK, find_language, known_languages
 from reasoning.rules.lexicon import orders
 
 LEAST, MOST = 2, 400  # terms, characters of a sentence that is kept; chosen, not measured
-LEAST_ANCHORED = 5  # terms of one that fits no kind; chosen, not measured
+LEAST_ANCHORED = 4  # terms of one that fits no kind; chosen, not measured
 SHORT = 40  # characters of a sentence whose language is not surely known; chosen, not measured
 REPEATED = 0.8  # part of a sentence's content words that an answer has; chosen, not measured
 IMPORTANCE = {True: 0.7, False: 0.5}  # of what has a subject; chosen, not measured
-FLAGS = re.IGNORECASE
 DIGIT = re.compile(r"\d")
+PART = re.compile(r"(?<!\?P)<([A-Z]+)>")
 
 
 class Kind(NamedTuple):
@@ -47,29 +46,45 @@ class StatementWords:
         self.language = language
         raw = find_language(language).read("notes")
         self.question_mark = find_language(language).question_mark
-        self.speaker, self.dated = _joined([raw["speaker"]]), _joined([raw["dated"]])
-        self.chatter, self.wanted = _joined(raw["chatter"]), _joined(raw["wanted"])
-        self.keeping = _joined([raw["keeping"]])
-        self.splits, self.breaks = _joined([raw["splits"]]), _joined([raw["breaks"]])
-        self.kinds = [_kind(one) for one in raw["kinds"]]
+        self._parts: dict[str, str] = raw["parts"]
+        self.speaker, self.dated = self._compiled(raw["speaker"]), self._compiled(raw["dated"])
+        self.lead, self.wanted = self._compiled(raw["lead"]), self._compiled(raw["wanted"])
+        self.chatter = self._compiled("|".join(f"(?:{one})" for one in raw["chatter"]))
+        self.keeping = self._compiled(raw["keeping"])
+        self.splits, self.breaks = self._compiled(raw["splits"]), self._compiled(raw["breaks"])
+        self.kinds = [self._kind(one) for one in raw["kinds"]]
         self._single = [one.split() for one in raw["single"]]
+
+    def _compiled(self, pattern: str) -> re.Pattern[str]:
+        """Compile a pattern in which <NAME> stands for one of the file's parts."""
+        while PART.search(pattern):
+            pattern = PART.sub(lambda match: self._parts[match[1]], pattern)
+        return re.compile(pattern, re.IGNORECASE)
+
+    def _kind(self, raw: dict[str, Any]) -> Kind:
+        given = {name: raw.get(name, "") for name in ("tag", "subject", "value")}
+        return Kind(**given, find=self._compiled(raw["find"]), replaces=raw.get("replaces", False))
 
     def has_one(self, attribute: str) -> bool:
         """Tell whether one has only one of an attribute, by its last words or its first."""
-        words = attribute.casefold().split()
+        text = attribute.casefold()
+        if not find_language(self.language).spaced:
+            return any(text.endswith("".join(one)) for one in self._single)
+        words = text.split()
         return any(one in (words[-len(one) :], words[: len(one)]) for one in self._single)
 
     def clauses(self, sentence: str) -> list[str]:
         """Return the parts of a sentence that each speak of the speaker."""
-        return [one.strip() for one in self.splits.split(sentence) if one.strip()]
+        lead = self.lead.match(sentence)
+        stated = sentence[lead.end() :] if lead else sentence
+        return [one.strip() for one in self.splits.split(stated) if one.strip()]
 
     def is_anchored(self, clause: str) -> bool:
-        """Tell whether a clause speaks of the speaker with a time, a number or a name in it."""
+        """Tell whether a clause speaks of the speaker with a time or a number in it."""
         spoken = self.speaker.search(clause) is not None
         if not spoken or len(terms(clause, self.language)) < LEAST_ANCHORED:
             return False
-        names = capitalised_names(clause, self.language)
-        return bool(self.dated.search(clause) or DIGIT.search(clause)) or any(names)
+        return bool(self.dated.search(clause) or DIGIT.search(clause))
 
 
 @lru_cache(maxsize=8)
@@ -104,9 +119,9 @@ def _statements(words: StatementWords, sentence: str) -> Iterator[NoteDraft]:
     if sentence.endswith(("?", words.question_mark)) or orders().search(sentence):
         return
     wanted = words.wanted.match(sentence)
-    for clause in [sentence[wanted.end() :]] if wanted else words.clauses(sentence):
+    for clause in words.clauses(sentence[wanted.end() :] if wanted else sentence):
         long = LEAST <= len(terms(clause, words.language)) and len(clause) <= MOST
-        if not long or (wanted is None and words.chatter.search(clause)):
+        if not long or words.chatter.search(clause):
             continue
         made = next(filter(None, (_read(words, kind, clause) for kind in words.kinds)), None)
         if made is not None:
@@ -126,9 +141,11 @@ def _read(words: StatementWords, kind: Kind, clause: str) -> NoteDraft | None:
     if attribute is None:
         subject = kind.subject.format(**groups)
         return _draft(words, clause, kind.tag, subject, value, replaces=kind.replaces)
-    replaces = words.has_one(attribute)
+    replaces = words.has_one(attribute) and not match.groupdict().get("verb")
     comparable = replaces or DIGIT.search(match["value"]) or match["value"][:1].isupper()
-    subject = kind.subject.format(**groups) if comparable else ""
+    if match.groupdict().get("verb") or not comparable:
+        return _draft(words, clause, kind.tag)
+    subject = kind.subject.format(**groups)
     return _draft(words, clause, kind.tag, subject, value, replaces=replaces)
 
 
@@ -170,17 +187,3 @@ def repeats_answer(draft: NoteDraft, answers: Sequence[str]) -> bool:
 def asks_to_keep(text: str) -> bool:
     """Tell whether a turn asks to remember the answer before it, and says nothing else."""
     return statement_words(detect_language(text)).keeping.fullmatch(text.strip()) is not None
-
-
-def _joined(patterns: Sequence[str]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{one})" for one in patterns), FLAGS)
-
-
-def _kind(raw: dict[str, Any]) -> Kind:
-    return Kind(
-        raw["tag"],
-        re.compile(raw["find"], FLAGS),
-        raw.get("subject", ""),
-        raw.get("value", ""),
-        raw.get("replaces", False),
-    )
