@@ -95,7 +95,8 @@ class NoteSearch(CataloguePart):
             for note, tf in together.items():
                 norm = 1 - B + B * lengths[note] / (mean or 1)
                 scores[note] += weight * tf * (K1 + 1) / (tf + K1 * norm)  # type: ignore[assignment]
-        return self._readable(auth, ranked(scores.items()), limit)
+        best = sorted(scores.items(), key=lambda pair: (-pair[1], -pair[0]))
+        return self._readable(auth, best, limit)
 
     def find_by_vector(
         self, auth: AuthContext, model: str, vector: Vector, limit: int, *, current: bool = True
@@ -105,7 +106,8 @@ class NoteSearch(CataloguePart):
         if not rows:
             return []
         scores = stacked(rows) @ vector
-        best = ranked(zip((row[0] for row in rows), scores.tolist(), strict=True))
+        order = np.argsort(-scores, kind="stable").tolist()
+        best = [(rows[place][0], float(scores[place])) for place in order]
         return self._readable(auth, best, limit)
 
     def unembedded_notes(self, auth: AuthContext, model: str) -> dict[str, str]:
@@ -170,11 +172,6 @@ def stacked(rows: Sequence[Any]) -> Vector:
     """Return the vectors of rows (id, vector), one a row."""
     joined = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4")
     return joined.reshape(len(rows), -1)
-
-
-def ranked(scores: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Return row ids with their scores, best first."""
-    return sorted(scores, key=lambda pair: (-pair[1], -pair[0]))
 
 
 def _note(row: Any, links: Iterable[Sequence[Any]]) -> Note:  # noqa: ANN401 - a row of LOADED

@@ -219,6 +219,7 @@ NOTES = (
         UNIQUE (tenant, owner, note_id))""",
     "CREATE INDEX notes_owner ON notes (tenant, owner, observed_at)",
     "CREATE INDEX notes_subject ON notes (tenant, owner, subject) WHERE subject <> ''",
+    "CREATE INDEX notes_content ON notes (tenant, owner, content)",
     "CREATE INDEX notes_conversation ON notes (conversation)",
     "CREATE INDEX notes_run ON notes (run_id)",
     """CREATE TABLE note_terms (
