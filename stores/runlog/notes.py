@@ -16,7 +16,7 @@ from core.errors import AbsentError, CallerError
 from core.language.analysis import analyze, content_terms, terms
 from core.language.detect import detect_language
 from core.notes import ClaimSource, Note, NoteDraft, OwnerEdit, TurnSource, origin_of
-from stores.runlog.note_search import CURRENT, OWN, NoteSearch, owner_fields, stacked
+from stores.runlog.note_search import CURRENT, OWN, NoteSearch, owner_fields
 from stores.sqlite.embeddings import Vector
 from stores.sqlite.sums import NOTE, RUN, sign
 
@@ -80,11 +80,13 @@ class KeptNotes(NoteSearch):
         similarity: Callable[[float], float],
     ) -> None:
         query = f"SELECT m.id FROM notes m WHERE {OWN} AND m.note_id = :note_id"
-        known = self._vectors(auth, model)
-        added = np.stack([*vectors.values()]) if vectors else np.empty((0, 0), np.float32)
-        rows = np.concatenate([stacked(known), added]) if known else added
-        ids = [row["id"] for row in known]
+        if not vectors:
+            return
+        added = np.stack([*vectors.values()])
         with self._database.write() as connection:
+            known, rows = self._vectors(auth, model)
+            rows = np.concatenate([rows, added]) if known else added
+            ids: list[int | None] = [*known]
             for note_id, vector in vectors.items():
                 given = {**owner_fields(auth), "note_id": note_id}
                 row = connection.execute(query, given).fetchone()
@@ -93,8 +95,9 @@ class KeptNotes(NoteSearch):
                     cosines = rows[: len(ids)] @ vector
                     for place in np.argsort(-cosines)[:NEIGHBOURS].tolist():
                         strength = min(1.0, similarity(float(cosines[place])))
-                        if ids[place] is not None and strength >= SIMILAR:
-                            _link(connection, row[0], ids[place], "semantic", strength)
+                        other = ids[place]
+                        if other is not None and strength >= SIMILAR:
+                            _link(connection, row[0], other, "semantic", strength)
                 ids.append(None if row is None else row[0])
 
     def edit_note(self, auth: AuthContext, note_id: str, content: str) -> Note:
@@ -264,11 +267,11 @@ def _index(
     counted.update(terms(context, language))
     connection.execute("DELETE FROM note_terms WHERE note = ?", (row_id,))
     connection.executemany(
-        """INSERT INTO note_terms SELECT m.tenant, m.owner, ?2, m.id, ?3 FROM notes m
+        """INSERT INTO note_terms SELECT m.tenant, m.owner, ?2, m.id, ?3, ?4 FROM notes m
            WHERE m.id = ?1""",
-        [(row_id, term, count) for term, count in counted.items()],
+        [(row_id, term, count, counted.total()) for term, count in counted.items()],
     )
-    connection.execute("UPDATE notes SET length = ? WHERE id = ?", (sum(counted.values()), row_id))
+    connection.execute("UPDATE notes SET length = ? WHERE id = ?", (counted.total(), row_id))
 
 
 def _link_subject(
