@@ -34,6 +34,7 @@ from stores.lock import OwnerLock, locked
 from stores.runlog.conversations import Conversation
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
+from tools.memory import Memory
 from tools.results import Results
 from tools.toolbox import Toolbox
 
@@ -94,7 +95,7 @@ class Session:
             undone.pop_all()
         self.catalogue, self.intake = self.store.catalogue, self.store.intake
         self.runs, self.accounts = self.store.runs, self.store.accounts
-        self.trees = self.store.trees
+        self.trees, self.notes = self.store.trees, self.store.notes
         self.maintenance = self.store.maintenance
         self.maintenance.on_change.append(self.caches.clear)
         self._rerankers: dict[str, Reranker | None] = {}
@@ -110,7 +111,7 @@ class Session:
 
         with self._building:
             if self._asking is None:
-                self._asking = Asking(build_graph(), self.store, lambda: self.warnings)
+                self._asking = Asking(build_graph(), self.store, lambda: self.warnings, self.memory)
             return self._asking
 
     @property
@@ -171,6 +172,10 @@ class Session:
         Ingest embeds each text once; questions, tool specs and sentences come again and again.
         """
         return self._remembering(self.embedder, tenant)
+
+    def memory(self, auth: AuthContext) -> Memory:
+        """Return the notes of memory, with the embedder for a caller's tenant."""
+        return Memory(self.notes, self.remembering(auth.tenant))
 
     def _remembering(self, embedder: Embedder | None, tenant: str) -> Embedder | None:
         if embedder is None or self.maintenance.condition.distrusted:

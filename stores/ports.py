@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from core.auth import AuthContext
     from core.metadata import Filter
+    from core.notes import FoundNote, Note, NoteDraft
     from core.profile import Profile
     from core.settings import Settings
     from core.trace import RunRecord
@@ -578,6 +579,71 @@ class RunLog(Protocol):
         """
 
 
+class Notes(Protocol):
+    """Notes of memory, each for its owner alone: the user of a tenant who stated it.
+
+    One that rests on what its owner may not read now is as if it were not there.
+    """
+
+    def write_notes(self, auth: AuthContext, drafts: Sequence[NoteDraft]) -> list[Note]:
+        """Keep notes, linked with those they bear on; they may supersede earlier ones.
+
+        Those whose turn or run is not the caller's, or is gone, are left out. For one that is there
+        already, that one is returned, a little more important.
+        """
+
+    def list_notes(
+        self, auth: AuthContext, *, current: bool = False, limit: int = -1, after: str = ""
+    ) -> list[Note]:
+        """List notes, newest first; with `current` without superseded ones.
+
+        `after` is the id of the last one seen.
+        """
+
+    def load_notes(self, auth: AuthContext, note_ids: Sequence[str]) -> dict[str, Note]:
+        """Return the notes of these ids that the caller has, by id; others are left out."""
+
+    def load_note(self, auth: AuthContext, note_id: str) -> Note:
+        """Return one note; raises AbsentError."""
+
+    def find_by_words(
+        self, auth: AuthContext, text: str, limit: int, *, current: bool = True
+    ) -> list[FoundNote]:
+        """Return the notes with words of a text, best first (BM25 over the caller's notes)."""
+
+    def find_by_vector(
+        self, auth: AuthContext, model: str, vector: Vector, limit: int, *, current: bool = True
+    ) -> list[FoundNote]:
+        """Return the notes whose vectors of this model are nearest, best first (cosine)."""
+
+    def unembedded_notes(self, auth: AuthContext, model: str) -> dict[str, str]:
+        """Return the texts to embed of the notes without a vector of this model, by id."""
+
+    def store_note_vectors(
+        self,
+        auth: AuthContext,
+        model: str,
+        vectors: Mapping[str, Vector],
+        similarity: Callable[[float], float],
+    ) -> None:
+        """Keep vectors by note id, and link notes that are near.
+
+        `similarity` says of a cosine how near that is: 0 unrelated, 1 of the same meaning.
+        """
+
+    def edit_note(self, auth: AuthContext, note_id: str, content: str) -> Note:
+        """Write a new version of a note, under its id; raises AbsentError.
+
+        The version before stays, superseded, under another id.
+        """
+
+    def delete_note(self, auth: AuthContext, note_id: str) -> int:
+        """Delete a note with its earlier versions, for good; return how many rows went.
+
+        What it had superseded holds again. Raises AbsentError.
+        """
+
+
 class Accounts(Protocol):
     """Who may ask and what they did: keys, tokens spent, jobs, and the audit log."""
 
@@ -754,6 +820,10 @@ class Record(Protocol):
     @property
     def trees(self) -> Trees:
         """Return the trees of collections."""
+
+    @property
+    def notes(self) -> Notes:
+        """Return the notes of memory."""
 
     @property
     def folder(self) -> Path:

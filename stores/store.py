@@ -22,7 +22,7 @@ from stores.integrity.checkup import Checkup
 from stores.integrity.file_manifest import FileManifest
 from stores.integrity.rows import accept_loss, incomplete_documents
 from stores.lock import Ingesting, OwnerLock, locked
-from stores.ports import Accounts, Catalogue, Intake, Maintenance, RunLog, Trees
+from stores.ports import Accounts, Catalogue, Intake, Maintenance, Notes, RunLog, Trees
 from stores.segments.rows import snapshot
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database, damaged, explained
@@ -187,6 +187,7 @@ class Store:
         self.runs: RunLog = self._parts.record.runs
         self.accounts: Accounts = self._parts.record.accounts
         self.trees: Trees = self._parts.record.trees
+        self.notes: Notes = self._parts.record.notes
         self.maintenance: Maintenance = self._parts.maintenance
         self.search: SearchIndex = self._parts.search
         self.scan = self._parts.scan

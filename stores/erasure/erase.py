@@ -83,7 +83,8 @@ def pending(database: Database) -> Pending | None:
     )
 
 
-OWN = ("runs", "feedback", "jobs", "spending", "api_keys", "conversations")  # by their tenant
+# By their tenant.
+OWN = ("runs", "feedback", "jobs", "spending", "api_keys", "conversations", "notes")
 OF_COLLECTION = (
     *("files", "segments", "dead_chunks", "indexed_vectors", "left_out", "journal"),
     "tree_members",

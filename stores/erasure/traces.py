@@ -15,6 +15,7 @@ from core.metadata import ROW
 from stores.erasure.documents import Gone, upload_of
 from stores.erasure.redaction import Elsewhere, Hidden, hide_names, literal_names, nowhere, redacted
 from stores.runlog.history import forget_documents
+from stores.runlog.notes import forget_notes_of_documents
 from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import permission_filter
@@ -106,9 +107,10 @@ def redact_traces(
     elsewhere = phrase_occurs_elsewhere(
         connection, collection.id, auth or AuthContext(tenant=collection.tenant)
     )
+    notes = forget_notes_of_documents(connection, collection.tenant, collection.name, ids)
     touched = _redact_runs(connection, collection, ids, names, elsewhere)
     _forget_histories(connection, collection)
-    counts: Counter[str] = Counter(runs=len(touched))
+    counts: Counter[str] = Counter(runs=len(touched), notes=notes)
     escaped = {_json(name)[1:-1] for name in names}  # as JSON writes them
     of_names = Hidden(literals=names | escaped)
     for name, hiding in _conversations(connection, collection, touched, of_names).items():

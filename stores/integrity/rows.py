@@ -51,6 +51,7 @@ RECORDS = {
     "feedback": "opinions are damaged and withheld; restore a backup",
     "conversations": "conversations are damaged and withheld; restore a backup",
     "conversation_turns": "turns of conversations are damaged and withheld; restore a backup",
+    "notes": "notes of memory are damaged and withheld; restore a backup",
     "jobs": "jobs are damaged and not taken up; restore a backup, or send the uploads again",
     "files": "entries of ingested files are damaged: the next ingest reads these files again; run"
     " `carrel doctor --repair`",

@@ -14,6 +14,7 @@ from core.errors import AbsentError, OperatorError
 from core.types import Clarification
 from stores.erasure.redaction import HIDDEN, WITHHELD
 from stores.runlog.history import KEPT, Closed, closed_runs, kept, last_turn
+from stores.runlog.notes import forget_notes_of_conversation
 from stores.runlog.runs import DAMAGED as RUNS_DAMAGED
 from stores.sqlite.database import CataloguePart
 from stores.sqlite.sums import CONVERSATION, RUN, TURN, sign
@@ -225,11 +226,13 @@ class Conversations(CataloguePart):
         return int(self._value(f"SELECT count(*) {OF_TURNS}", _owner_fields(conversation)))
 
     def delete_conversation(self, conversation: Conversation) -> None:
-        """Delete a conversation with its turns and their runs; nothing of them stays in the file.
+        """Delete a conversation with its turns, runs and notes; nothing of them stays in the file.
 
         What readers thought of the runs stays, without question and answer.
         """
+        own = (conversation.tenant, conversation.user, conversation.id)
         with self._database.write() as connection:
+            forget_notes_of_conversation(connection, *own)
             connection.execute(f"DELETE {OF_TURNS}", _owner_fields(conversation))
             connection.execute("DELETE FROM conversations WHERE id = ?", (conversation.id,))
         self._database.checkpoint()

@@ -18,6 +18,7 @@ from stores.integrity.file_manifest import FileManifest
 from stores.lock import OwnerLock
 from stores.runlog.conversations import Conversations
 from stores.runlog.jobs import JobRows
+from stores.runlog.notes import KeptNotes
 from stores.runlog.runs import FeedbackNotes, Runs
 from stores.segments.postings import KEYWORDS_WEIGHT, SECTION_WEIGHT, TITLE_WEIGHT
 from stores.sqlite.access_lists import AccessLists
@@ -98,6 +99,7 @@ class SqliteRecord:
         self.runs = SqliteRunLog(database)
         self.accounts = SqliteAccounts(database)
         self.trees = SqliteTrees(database)
+        self.notes = KeptNotes(database)
 
     def warnings(self) -> list[str]:
         return self.database.condition.warnings()

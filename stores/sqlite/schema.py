@@ -22,7 +22,8 @@ _PLACE = slice(60, 64)  # of `user_version` in the file
 META = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """INSERT INTO meta VALUES ('index_version', '0'), ('unswept', '1'),
-        ('last_collections', '0'), ('last_documents', '0'), ('last_chunks', '0')""",
+        ('notes_version', '0'), ('last_collections', '0'), ('last_documents', '0'),
+        ('last_chunks', '0')""",
 )
 
 # Each `sum` is the row's check sum (`stores.sqlite.sums`).
@@ -202,6 +203,47 @@ RUNS = (
         UNIQUE (conversation, run_id))""",
 )
 
+# Notes of memory and what they rest on: a turn, or a run with the `documents` that its claim cites.
+# A note that supersedes another is linked with it, so that the other holds again when it goes.
+# `note_terms` are the analysed words of each owner's own notes: no other's words change a ranking,
+# and no part of an index keeps a word of a deleted note.
+NOTES = (
+    """CREATE TABLE notes (
+        id INTEGER PRIMARY KEY, note_id TEXT NOT NULL, tenant TEXT NOT NULL,
+        owner TEXT NOT NULL, content TEXT NOT NULL, context TEXT NOT NULL,
+        keywords TEXT NOT NULL, tags TEXT NOT NULL, language TEXT NOT NULL,
+        subject TEXT NOT NULL, value TEXT NOT NULL, replaces INTEGER NOT NULL,
+        importance REAL NOT NULL, provenance TEXT NOT NULL, conversation TEXT NOT NULL,
+        run_id TEXT NOT NULL, documents TEXT NOT NULL, observed_at TEXT NOT NULL,
+        created_at TEXT NOT NULL, changed_at TEXT NOT NULL, model TEXT NOT NULL DEFAULT '',
+        vector BLOB, length INTEGER NOT NULL DEFAULT 0, sum INTEGER,
+        UNIQUE (tenant, owner, note_id))""",
+    "CREATE INDEX notes_owner ON notes (tenant, owner, observed_at)",
+    "CREATE INDEX notes_subject ON notes (tenant, owner, subject) WHERE subject <> ''",
+    "CREATE INDEX notes_shape ON notes (tenant, owner, language, length)",
+    "CREATE INDEX notes_content ON notes (tenant, owner, content)",
+    "CREATE INDEX notes_conversation ON notes (conversation)",
+    "CREATE INDEX notes_run ON notes (run_id)",
+    """CREATE TABLE note_terms (
+        tenant TEXT NOT NULL, owner TEXT NOT NULL, term TEXT NOT NULL,
+        note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, frequency INTEGER NOT NULL,
+        length INTEGER NOT NULL, PRIMARY KEY (tenant, owner, term, note)) WITHOUT ROWID""",
+    "CREATE INDEX note_terms_note ON note_terms (note)",
+    """CREATE TABLE note_links (
+        note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE,
+        other INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE,
+        kind TEXT NOT NULL CHECK (kind IN
+            ('semantic', 'temporal', 'topical', 'contradicts', 'supersedes')),
+        strength REAL NOT NULL, PRIMARY KEY (note, other, kind)) WITHOUT ROWID""",
+    "CREATE INDEX note_links_other ON note_links (other, kind)",
+    # What was read of the vectors holds as long as this number.
+    *(
+        f"""CREATE TRIGGER notes_version_{name} AFTER {event} ON notes BEGIN
+        UPDATE meta SET value = value + 1 WHERE key = 'notes_version'; END"""
+        for name, event in (("deleted", "DELETE"), ("embedded", "UPDATE OF model"))
+    ),
+)
+
 # Keys of callers, by the hash of their secret: `rate` and `tokens_per_day` where a key has its own,
 # `scope` to what it is confined, as JSON, NULL for nothing. The tokens that callers have used;
 # uploads and deletions, those at work and those that ended.
@@ -271,7 +313,7 @@ TREE = (
 
 SCHEMA = (
     *(*META, *DOCUMENTS, *ROW_IDS, *ALIASES, *JOURNAL, *QUALITY),
-    *(*VECTORS, *SEGMENTS, *RUNS, *SERVING, *AUDIT, *ERASURE, *TREE),
+    *(*VECTORS, *SEGMENTS, *RUNS, *NOTES, *SERVING, *AUDIT, *ERASURE, *TREE),
 )
 
 

@@ -99,6 +99,12 @@ CONVERSATION = sum_of(
     "v", "id tenant user collection title created_at updated_at checkpoint_id waiting"
 )
 TURN = sum_of("t", "conversation run_id question created_at clarification reply", "id")
+NOTE = sum_of(
+    "m",
+    "note_id tenant owner content context keywords tags language subject value provenance"
+    " conversation run_id documents observed_at created_at changed_at",
+    "id replaces importance",
+)
 JOB = sum_of(
     "j",
     "id kind tenant user collection name roles state error notes caller created_at updated_at",
@@ -121,6 +127,7 @@ SUMS = {
     "feedback": ("n", OPINION),
     "conversations": ("v", CONVERSATION),
     "conversation_turns": ("t", TURN),
+    "notes": ("m", NOTE),
     "jobs": ("j", JOB),
     "files": ("f", FILE),
     "book_texts": ("b", LINK),
@@ -128,7 +135,7 @@ SUMS = {
     "tree_documents": ("w", TREE),
 }
 # What nobody can say of whom it speaks, once it is damaged.
-TRACES = ("runs", "feedback", "conversation_turns", "conversations", "jobs")
+TRACES = ("runs", "feedback", "conversation_turns", "conversations", "notes", "jobs")
 VECTORS = ("embeddings", "sentence_vectors")
 # What the next ingest makes again, or the next `tree build`.
 DERIVED = ("files", "book_texts", "aliases", "tree_documents")

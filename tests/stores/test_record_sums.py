@@ -12,6 +12,7 @@ from fakes import FakeEmbedder, document, finish, write
 
 from core.auth import AuthContext
 from core.errors import AbsentError, OperatorError
+from core.notes import NoteDraft, TurnSource
 from core.settings import Settings
 from core.trace import Step
 from retrievers.tree.building import build_tree
@@ -45,6 +46,8 @@ def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Stor
     talk = store.runs.create_conversation("acme", "ann", "main")
     for one in ("r1", "r2"):
         store.runs.save_turn(talk, KeptTurn(one, "Why?"), "state", title="Why?")
+    source = TurnSource(conversation=talk.id, run_id="r1", quote="Why?")
+    store.notes.write_notes(ANN, [NoteDraft(content="Why not?", provenance=source)])
     jobs = JobRows(parts(store).database, kept=10)
     for one in ("j1", "j2"):
         jobs.save(JobRow(one, "upload", "acme", "ann", "main", "a.txt", frozenset({"staff"})))
@@ -92,6 +95,7 @@ def test_what_is_written_is_signed(filled: Store, collection: Collection) -> Non
         ("UPDATE feedback SET rating = 'down' WHERE run_id = 'r1'", "feedback"),
         ("UPDATE conversations SET user = 'bob'", "conversations"),
         ("UPDATE conversation_turns SET question = '?' WHERE run_id = 'r1'", "conversation_turns"),
+        ("UPDATE notes SET owner = 'bob'", "notes"),
         ("UPDATE jobs SET roles = '[]' WHERE id = 'j1'", "jobs"),
         ("UPDATE files SET fingerprint = 'prinu'", "files"),
         ("UPDATE book_texts SET rule = '1'", "book_texts"),

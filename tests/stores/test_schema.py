@@ -45,6 +45,11 @@ jobs: number id kind tenant user collection name roles bytes state error attempt
     chunks notes created_at updated_at sum caller
 conversations: id tenant user collection title created_at updated_at checkpoint_id waiting sum
 conversation_turns: id conversation run_id question created_at clarification reply sum
+notes: id note_id tenant owner content context keywords tags language subject value replaces
+    importance provenance conversation run_id documents observed_at created_at changed_at model
+    vector length sum
+note_terms: tenant owner term note frequency length
+note_links: note other kind strength
 erasures: id collection_id documents at
 erasure_leftovers: kind name
 kept_out: key at
@@ -91,7 +96,7 @@ def test_a_fresh_catalogue_has_exactly_these_tables_and_counters(
     meta = dict(connection.execute("SELECT key, value FROM meta"))
     assert len(meta.pop(ID_SECRET)) == 32
     last = {f"last_{table}": "0" for table in ("collections", "documents", "chunks")}
-    assert meta == {"index_version": "0", "unswept": "1", **last}
+    assert meta == {"index_version": "0", "unswept": "1", "notes_version": "0", **last}
     assert format_of(tmp_path / CATALOGUE) == FORMAT
 
 

@@ -1,0 +1,361 @@
+"""Notes of memory: written with what they rest on, superseded and not overwritten, and deleted."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sqlite3
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from core.auth import AuthContext
+from core.errors import AbsentError, CallerError
+from core.language.analysis import analyze, content_terms, terms
+from core.language.detect import detect_language
+from core.notes import ClaimSource, Note, NoteDraft, OwnerEdit, TurnSource, origin_of
+from stores.runlog.note_search import CURRENT, OWN, NoteSearch, owner_fields
+from stores.sqlite.embeddings import Vector
+from stores.sqlite.sums import NOTE, RUN, sign
+
+LONGEST = 2000  # characters of a note; chosen, not measured
+KEYWORDS = TAGS = 8  # the most of each that a note has; chosen, not measured
+NEIGHBOURS = 3  # that a new note is linked with by each kind of link; chosen, not measured
+SHARED, SHARE = 2, 0.3  # words in common, and their part of the new note's; chosen, not measured
+SIMILAR = 0.5  # half way between unrelated texts and such that say the same
+AGAIN = 0.1  # by how much what is stated once more is more important; chosen, not measured
+
+_TURN = """SELECT 1 FROM conversation_turns t JOIN conversations v ON v.id = t.conversation
+    WHERE v.tenant = :tenant AND v.user = :owner AND v.id = :conversation AND t.run_id = :run_id
+    AND (instr(t.question, :quote) OR instr(t.reply, :quote))"""
+_CLAIMS = f"""SELECT json_extract(r.result, '$.claims') FROM runs r WHERE r.tenant = :tenant
+    AND r.user = :owner AND r.run_id = :run_id AND r.sum IS {RUN}"""
+_NAMES = (
+    *("note_id", "tenant", "owner", "content", "context", "keywords", "tags", "language"),
+    *("subject", "value", "replaces", "importance", "provenance", "conversation", "run_id"),
+    *("documents", "observed_at", "created_at", "changed_at"),
+)
+_INSERT = f"""INSERT INTO notes ({", ".join(_NAMES)})
+    VALUES ({", ".join(f":{name}" for name in _NAMES)})"""
+_OTHERS = ", ".join(name for name in _NAMES if name != "note_id")
+# The current note of the same words, or of the same subject and value.
+_SAME = f"""SELECT m.id FROM notes m WHERE {OWN} AND {CURRENT} AND m.content = :content
+    UNION ALL SELECT m.id FROM notes m WHERE {OWN} AND {CURRENT} AND m.subject <> ''
+        AND m.subject = :subject AND m.value <> '' AND m.value = :value LIMIT 1"""
+# Other notes that share words with a new one, those that share most first.
+_SHARING = f"""SELECT t.note, json_group_array(t.term) AS shared FROM json_each(:terms) w
+    CROSS JOIN note_terms t ON t.tenant = :tenant AND t.owner = :owner AND t.term = w.value
+    WHERE t.note <> :new GROUP BY t.note HAVING count(*) >= {SHARED}
+    ORDER BY count(*) DESC, t.note DESC LIMIT {NEIGHBOURS}"""
+_LINK = """INSERT INTO note_links VALUES (?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET strength = max(strength, excluded.strength)"""
+
+
+class KeptNotes(NoteSearch):
+    """Keep the notes of every user."""
+
+    def write_notes(self, auth: AuthContext, drafts: Sequence[NoteDraft]) -> list[Note]:
+        with self._database.write() as connection:
+            written = [
+                _written(connection, auth, draft)
+                for draft in drafts
+                if _is_founded(connection, auth, draft)
+            ]
+        loaded = self._loaded(auth, written)
+        return [loaded[one] for one in dict.fromkeys(written) if one in loaded]
+
+    def load_note(self, auth: AuthContext, note_id: str) -> Note:
+        found = self.load_notes(auth, [note_id])
+        if not found:
+            raise AbsentError("there is no such note of yours", value=note_id)
+        return found[note_id]
+
+    def store_note_vectors(
+        self,
+        auth: AuthContext,
+        model: str,
+        vectors: Mapping[str, Vector],
+        similarity: Callable[[float], float],
+    ) -> None:
+        query = f"SELECT m.id FROM notes m WHERE {OWN} AND m.note_id = :note_id"
+        if not vectors:
+            return
+        added = np.stack([*vectors.values()])
+        with self._database.write() as connection:
+            known, rows = self._vectors(auth, model)
+            rows = np.concatenate([rows, added]) if known else added
+            ids: list[int | None] = [*known]
+            for note_id, vector in vectors.items():
+                given = {**owner_fields(auth), "note_id": note_id}
+                row = connection.execute(query, given).fetchone()
+                if row is not None:  # it was not deleted meanwhile
+                    _keep_vector(connection, row[0], model, vector)
+                    cosines = rows[: len(ids)] @ vector
+                    for place in np.argsort(-cosines)[:NEIGHBOURS].tolist():
+                        strength = min(1.0, similarity(float(cosines[place])))
+                        other = ids[place]
+                        if other is not None and strength >= SIMILAR:
+                            _link(connection, row[0], other, "semantic", strength)
+                ids.append(None if row is None else row[0])
+
+    def edit_note(self, auth: AuthContext, note_id: str, content: str) -> Note:
+        text = _checked(content)
+        note = self.load_note(auth, note_id)
+        earlier, now = _new_id(), _now()
+        source = OwnerEdit(earlier=earlier, origin=origin_of(note.provenance))
+        with self._database.write() as connection:
+            row_id = _row_id(connection, auth, note_id)
+            copied = connection.execute(
+                f"INSERT INTO notes (note_id, {_OTHERS}) SELECT ?, {_OTHERS} FROM notes"
+                " WHERE id = ?",
+                (earlier, row_id),
+            ).lastrowid
+            assert copied is not None
+            language = detect_language(text)
+            connection.execute(
+                """UPDATE notes SET content = ?, keywords = ?, language = ?, value = '',
+                       provenance = ?, observed_at = ?, changed_at = ?, model = '', vector = NULL
+                   WHERE id = ?""",
+                (
+                    text,
+                    _json(keywords_of(text, language)),
+                    language,
+                    source.model_dump_json(),
+                    *(now, now, row_id),
+                ),
+            )
+            connection.execute(_LINK, (row_id, copied, "supersedes", 1.0))
+            _index(connection, copied, note.content, note.context, note.language)
+            _index(connection, row_id, text, note.context, language)
+            sign(connection, "notes", "m.id IN (?, ?)", row_id, copied)
+        return self.load_note(auth, note_id)
+
+    def delete_note(self, auth: AuthContext, note_id: str) -> int:
+        note: Note | None = self.load_note(auth, note_id)
+        going: list[str] = []
+        while note is not None:
+            going.append(note.note_id)
+            source = note.provenance
+            earlier = source.earlier if isinstance(source, OwnerEdit) else ""
+            note = self.load_notes(auth, [earlier]).get(earlier)
+        with self._database.write() as connection:
+            gone = connection.execute(
+                f"""DELETE FROM notes AS m WHERE {OWN}
+                    AND m.note_id IN (SELECT value FROM json_each(:ids))""",
+                {**owner_fields(auth), "ids": _json(going)},
+            ).rowcount
+        self._database.checkpoint()
+        return gone
+
+
+def _keep_vector(connection: sqlite3.Connection, row_id: int, model: str, vector: Vector) -> None:
+    stored = vector.astype("<f4").tobytes()
+    connection.execute(
+        "UPDATE notes SET model = ?, vector = ? WHERE id = ?", (model, stored, row_id)
+    )
+
+
+def keywords_of(text: str, language: str) -> list[str]:
+    """Return the first content words of a text, as they are written."""
+    found = {
+        one.term: text[one.start : one.end]
+        for one in reversed(analyze(text, language))
+        if not one.is_function
+    }
+    return list(reversed(found.values()))[:KEYWORDS]
+
+
+def forget_notes_of_conversation(
+    connection: sqlite3.Connection, tenant: str, owner: str, conversation: str
+) -> int:
+    """Delete, within a transaction, what rests on a conversation that still has its turns."""
+    return connection.execute(
+        """DELETE FROM notes WHERE tenant = :tenant AND owner = :owner AND (conversation = :id
+               OR run_id IN (SELECT run_id FROM conversation_turns WHERE conversation = :id))""",
+        {"tenant": tenant, "owner": owner, "id": conversation},
+    ).rowcount
+
+
+def forget_notes_of_documents(
+    connection: sqlite3.Connection, tenant: str, collection: str, documents: Iterable[str]
+) -> int:
+    """Delete, within the caller's transaction, the claims that cite documents of a collection."""
+    return connection.execute(
+        """DELETE FROM notes WHERE tenant = :tenant AND documents <> '[]'
+           AND EXISTS (SELECT 1 FROM json_each(notes.documents) d
+                       WHERE d.value IN (SELECT value FROM json_each(:documents)))
+           AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = notes.run_id
+               AND NOT instr(',' || r.collection || ',', ',' || :collection || ','))""",
+        {"tenant": tenant, "collection": collection, "documents": _json(sorted(documents))},
+    ).rowcount
+
+
+def _is_founded(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft) -> bool:
+    """Tell whether the turn or the claim that a note rests on is the caller's, and is there."""
+    source = draft.provenance
+    given = {**owner_fields(auth), **source.model_dump(include={"run_id"})}
+    if isinstance(source, TurnSource):
+        given |= {"conversation": source.conversation, "quote": source.quote}
+        return connection.execute(_TURN, given).fetchone() is not None
+    if not isinstance(source, ClaimSource):
+        return False
+    row = connection.execute(_CLAIMS, given).fetchone()
+    wanted = {(one.chunk_id, one.start, one.end) for one in source.citations}
+    return (
+        any(
+            claim["text"] == draft.content
+            and wanted
+            <= {(one["chunk_id"], one["start"], one["end"]) for one in claim["citations"]}
+            for claim in json.loads(row[0] or "[]") or []
+        )
+        if row
+        else False
+    )
+
+
+def _written(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft) -> int:
+    """Write one note, or strengthen the one that says the same; return its row id."""
+    now = _now()
+    known = {**owner_fields(auth), **draft.model_dump(include={"content", "subject", "value"})}
+    if not draft.note_id and (row := connection.execute(_SAME, known).fetchone()):
+        connection.execute(
+            "UPDATE notes SET importance = min(1.0, importance + ?), changed_at = ? WHERE id = ?",
+            (AGAIN, now, row[0]),
+        )
+        sign(connection, "notes", "m.id = ?", row[0])
+        return int(row[0])
+    row_id = _inserted(connection, auth, draft, now)
+    _link_subject(connection, auth, draft, row_id)
+    _link_neighbours(connection, auth, row_id, draft)
+    return row_id
+
+
+def _inserted(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft, now: str) -> int:
+    source = origin_of(draft.provenance)
+    language = draft.language if draft.language != "und" else detect_language(draft.content)
+    cited = source.citations if isinstance(source, ClaimSource) else []
+    values = {
+        **draft.model_dump(exclude={"provenance", "note_id"}),
+        **owner_fields(auth),
+        "note_id": draft.note_id or _new_id(),
+        "language": language,
+        "keywords": _json(draft.keywords or keywords_of(draft.content, language)),
+        "tags": _json(draft.tags),
+        "provenance": draft.provenance.model_dump_json(),
+        "conversation": source.conversation,
+        "run_id": source.run_id,
+        "documents": _json(sorted({one.document_id for one in cited})),
+        "observed_at": draft.observed_at or now,
+        "created_at": now,
+        "changed_at": now,
+    }
+    row_id = connection.execute(_INSERT, values).lastrowid
+    assert row_id is not None
+    _index(connection, row_id, draft.content, draft.context, language)
+    sign(connection, "notes", "m.id = ?", row_id)
+    return row_id
+
+
+def _index(
+    connection: sqlite3.Connection, row_id: int, content: str, context: str, language: str
+) -> None:
+    """Index the words of a note: its own twice, those of its context once, as with passages."""
+    words = terms(content, language)
+    counted = Counter({term: 2 * count for term, count in Counter(words).items()})
+    counted.update(terms(context, language))
+    connection.execute("DELETE FROM note_terms WHERE note = ?", (row_id,))
+    connection.executemany(
+        """INSERT INTO note_terms SELECT m.tenant, m.owner, ?2, m.id, ?3, ?4 FROM notes m
+           WHERE m.id = ?1""",
+        [(row_id, term, count, counted.total()) for term, count in counted.items()],
+    )
+    connection.execute("UPDATE notes SET length = ? WHERE id = ?", (counted.total(), row_id))
+
+
+def _link_subject(
+    connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft, row_id: int
+) -> None:
+    """Let the later of two notes of one subject supersede the other, or note the contradiction."""
+    if not draft.subject:
+        return
+    rows = connection.execute(
+        f"""SELECT m.id, m.observed_at <= (SELECT observed_at FROM notes WHERE id = :new) AS before
+            FROM notes m WHERE {OWN} AND m.subject = :subject AND m.id <> :new AND {CURRENT}""",
+        {**owner_fields(auth), "subject": draft.subject, "new": row_id},
+    ).fetchall()
+    for row in rows:
+        if draft.replaces:
+            pair = (row_id, row["id"]) if row["before"] else (row["id"], row_id)
+            connection.execute(_LINK, (*pair, "supersedes", 1.0))
+        else:
+            _link(connection, row_id, row["id"], "contradicts", 1.0)
+
+
+def _link_neighbours(
+    connection: sqlite3.Connection, auth: AuthContext, row_id: int, draft: NoteDraft
+) -> None:
+    """Link a new note with the one before in its conversation, and with those of its topic.
+
+    What it has in common with those of its topic becomes a tag of both.
+    """
+    source = origin_of(draft.provenance)
+    before = """SELECT id FROM notes WHERE conversation = ? AND id < ? AND tenant = ? AND owner = ?
+        ORDER BY id DESC LIMIT 1"""
+    own = (source.conversation, row_id, auth.tenant, auth.user)
+    if source.conversation and (row := connection.execute(before, own).fetchone()):
+        _link(connection, row_id, row[0], "temporal", 1.0)
+    wanted = set(content_terms(draft.content, draft.language))
+    given = {**owner_fields(auth), "terms": _json(sorted(wanted)), "new": row_id}
+    for row in connection.execute(_SHARING, given).fetchall():
+        shared = json.loads(row["shared"])
+        if len(shared) >= SHARE * len(wanted):
+            _link(connection, row_id, row["note"], "topical", len(shared) / len(wanted))
+            for one in (row_id, row["note"]):
+                _add_tags(connection, one, shared)
+
+
+def _add_tags(connection: sqlite3.Connection, row_id: int, shared: Sequence[str]) -> None:
+    row = connection.execute("SELECT tags, keywords FROM notes WHERE id = ?", (row_id,)).fetchone()
+    tags = json.loads(row["tags"])
+    added = list(dict.fromkeys([*tags, *shared]))[:TAGS]
+    if added != tags:
+        connection.execute(
+            "UPDATE notes SET tags = ?, changed_at = ? WHERE id = ?", (_json(added), _now(), row_id)
+        )
+        sign(connection, "notes", "m.id = ?", row_id)
+
+
+def _link(connection: sqlite3.Connection, one: int, other: int, kind: str, strength: float) -> None:
+    """Link two notes, each with the other."""
+    if one != other:
+        connection.executemany(_LINK, [(one, other, kind, strength), (other, one, kind, strength)])
+
+
+def _row_id(connection: sqlite3.Connection, auth: AuthContext, note_id: str) -> int:
+    query = f"SELECT m.id FROM notes m WHERE {OWN} AND m.note_id = :note_id AND m.sum IS {NOTE}"
+    row = connection.execute(query, {**owner_fields(auth), "note_id": note_id}).fetchone()
+    if row is None:
+        raise AbsentError("there is no such note of yours", value=note_id)
+    return int(row[0])
+
+
+def _checked(content: str) -> str:
+    text = " ".join(content.replace("\x00", "").split())
+    if not 0 < len(text) <= LONGEST:
+        rule = f"a note has 1 to {LONGEST} characters"
+        raise CallerError(rule, value=len(text), hint="shorten it, or delete the note")
+    return text
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex[:16]
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+
+
+def _json(values: Iterable[str]) -> str:
+    return json.dumps(list(values), ensure_ascii=False)
