@@ -55,7 +55,8 @@ class Context:
 
     With `pipeline` auto a question that is surely plain skips the planner, with agentic none does,
     with classic and single every one. `given` is a checked plan to run in place of a proposed one.
-    A run that `may_clarify` has a checkpointer and someone to reply. `intercept` stands before the
+    A run that `may_clarify` has a checkpointer and someone to reply, one that `remembers` may read
+    the caller's notes. `intercept` stands before the
     parts (`graph.intercept.intercepted`), and `bare` is the context without it; `within` gives the
     context of one node of a run.
     """
@@ -70,6 +71,7 @@ class Context:
     pipeline: PipelineName = "auto"
     given: PlanFile | None = None
     may_clarify: bool = False
+    remembers: bool = False
     intercept: Intercept | None = None
     within: Callable[[Context, str, State], Context] | None = None
     bare: Context | None = None

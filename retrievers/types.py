@@ -16,7 +16,7 @@ from core.types import Evidence
 from models.embeddings import Embedder
 from models.reranker import Reranker
 from stores.index.port import SearchIndex
-from stores.ports import Catalogue
+from stores.ports import Catalogue, Notes
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
@@ -60,6 +60,11 @@ class Index:
     def catalogue(self) -> Catalogue:
         """Return what exists and what a caller may see."""
         return self.store.catalogue
+
+    @property
+    def notes(self) -> Notes:
+        """Return the notes of memory."""
+        return self.store.notes
 
     def vectors(self, chunk_ids: Sequence[str]) -> Vector:
         """Return the unit vectors of chunks, shape (n, dimension), zeros where one is missing."""
