@@ -32,6 +32,7 @@ from stores.lock import OwnerLock, locked
 from stores.runlog.conversations import Conversation
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
+from tools.memory import Memory
 from tools.results import Results
 from tools.toolbox import Toolbox
 
@@ -92,7 +93,7 @@ class Session:
             undone.pop_all()
         self.catalogue, self.intake = self.store.catalogue, self.store.intake
         self.runs, self.accounts = self.store.runs, self.store.accounts
-        self.maintenance = self.store.maintenance
+        self.maintenance, self.notes = self.store.maintenance, self.store.notes
         self.maintenance.on_change.append(self.caches.clear)
         self._rerankers: dict[str, Reranker | None] = {}
         self._chat: tuple[ChatModel | None, str] | None = None
@@ -107,7 +108,7 @@ class Session:
 
         with self._building:
             if self._asking is None:
-                self._asking = Asking(build_graph(), self.store, lambda: self.warnings)
+                self._asking = Asking(build_graph(), self.store, lambda: self.warnings, self.memory)
             return self._asking
 
     @property
@@ -168,6 +169,10 @@ class Session:
         Ingest embeds each text once; questions, tool specs and sentences come again and again.
         """
         return self._remembering(self.embedder, tenant)
+
+    def memory(self, auth: AuthContext) -> Memory:
+        """Return the notes of memory, with the embedder for a caller's tenant."""
+        return Memory(self.notes, self.remembering(auth.tenant))
 
     def _remembering(self, embedder: Embedder | None, tenant: str) -> Embedder | None:
         if embedder is None or self.maintenance.condition.distrusted:

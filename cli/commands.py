@@ -140,6 +140,7 @@ class Commands(LazyGroup):
         "conversations": "cli.questions.chat:app",
         "keys": "cli.server.access:keys_app",
         "audit": "cli.server.access:audit_app",
+        "memory": "cli.questions.memory:app",
         "eval": "cli.commands:evaluation",
         "models": "cli.server.models:app",
         "llm": "cli.server.llm:app",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -96,6 +96,11 @@ class Note(NoteDraft):
     links: list[NoteLink] = Field(default_factory=list)
     superseded_by: str = ""
     superseded_at: str = ""
+
+    def describe(self) -> dict[str, Any]:
+        """Return the fields that its owner is shown."""
+        hidden = {"note_id", "tenant", "owner", "subject", "value", "replaces"}
+        return {"note_id": self.note_id, **self.model_dump(exclude=hidden)}
 
 
 class FoundNote(FrozenModel):

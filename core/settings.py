@@ -98,6 +98,10 @@ class Settings(BaseSettings):
     reasoner: Literal["rules", "llm", "auto"] = Field(
         "auto", description="Who decides: rules, llm, or auto: llm when its server answers."
     )
+    memory: Annotated[bool, AT_START] = Field(
+        True,
+        description="Keep notes of what users state in conversations, each for its user alone.",
+    )
     index: str = Field(
         "memmap",
         description="Search index of a new data directory: 'memmap' (own arrays) or 'chroma'.",

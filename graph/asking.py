@@ -15,11 +15,13 @@ from langgraph.types import Command
 
 from core.auth import AuthContext
 from core.errors import CarrelError, OperatorError, StorageError, StorageUnavailableError, shorten
+from core.notes import TurnSource
 from core.trace import RunRecord, Step, StreamEvent
 from core.types import Answer, Clarification, StopReason
 from graph.context import Context
 from graph.record import run_result
 from graph.recording import Recorder
+from graph.remembering import remember_turn
 from graph.state import Graph
 from graph.threads import INTERRUPT, Threads
 from models.chat.types import ModelCancelled
@@ -27,6 +29,7 @@ from reasoning.types import Turn
 from stores.runlog.conversations import Conversation, KeptTurn, Waiting
 from stores.sqlite.database import damaged
 from stores.store import Store
+from tools.memory import Memory
 
 TITLE_CHARS = 80  # longest title of a conversation, cut from its question
 
@@ -92,12 +95,21 @@ class ActiveRun:
 class Asking:
     """Put questions to the graph and keep what becomes of them."""
 
-    def __init__(self, graph: Graph, store: Store, warnings: Callable[[], Sequence[str]]) -> None:
-        """Use an open store; `warnings` gives those of the session, added to every run."""
+    def __init__(
+        self,
+        graph: Graph,
+        store: Store,
+        warnings: Callable[[], Sequence[str]],
+        memory: Callable[[AuthContext], Memory],
+    ) -> None:
+        """Use an open store; `warnings` gives those of the session, added to every run.
+
+        `memory` gives the notes of a caller.
+        """
         self._graph = graph
         self._runs, self._folder = store.runs, store.folder
         self._catalogue = store.catalogue
-        self._warnings = warnings
+        self._warnings, self._memory = warnings, memory
         self.threads = Threads(store.folder)
 
     def alone(self, asked: ActiveRun, history: Iterable[Turn]) -> RunRecord:
@@ -193,7 +205,7 @@ class Asking:
         state: dict[str, Any],
     ) -> RunRecord:
         """Keep a run and its turn, and the one state that the conversation goes on from."""
-        name, reply = conversation.id, ""
+        name, reply, typed = conversation.id, "", asked.question
         if waiting is not None:
             asked.question, reply = waiting.question, asked.question
         run = self._record(asked, state, waiting.run_id if waiting else "")
@@ -219,7 +231,22 @@ class Asking:
             title=shorten(asked.question, TITLE_CHARS),
             waiting=asks is not None and not redacted,
         )
+        self._remember(conversation, asked, run, typed)
         return run
+
+    def _remember(
+        self, conversation: Conversation, asked: ActiveRun, run: RunRecord, typed: str
+    ) -> None:
+        """Write notes of a turn that is kept; the answer is worth more than they."""
+        context = asked.context
+        if not context.settings.memory:
+            return
+        source = TurnSource(conversation=conversation.id, run_id=run.run_id, quote=typed)
+        try:
+            memory = self._memory(context.auth)
+            remember_turn(memory, self._runs, context.auth.rights, conversation, source)
+        except (StorageError, CarrelError) as error:
+            run.result["warnings"].append(f"the memory does not know this turn: {error}")
 
     def close(self) -> None:
         """Close the file of conversations."""

@@ -1,138 +1,77 @@
-"""The tools of memory: find the caller's notes by words or by meaning, and read them."""
+"""The notes of a caller: written with their vectors, and found by words and by meaning together."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from datetime import date
-from typing import Any, ClassVar
-
-from pydantic import Field
+from contextlib import suppress
 
 from core.auth import AuthContext
-from core.language.relative_dates import format_day, with_dates
-from core.notes import FoundNote, Note, origin_of
-from core.recall import KEYWORD_SEARCH, NOTE, READ_MEMORY, SEMANTIC_SEARCH
-from core.types import Evidence, FrozenModel
-from tools.types import Tool, ToolResult
+from core.errors import ModelError
+from core.notes import FoundNote, Note, NoteDraft
+from models.embeddings import Embedder
+from retrievers.fusion import RRF_CONSTANT
+from stores.ports import Notes
 
-FOUND = 20  # notes of one search; chosen, not measured
-MOST_READ = 50
-SPEAKER = "speaker:"  # begins the tag of a note that somebody else than its owner stated
-LINKS = 10  # linked notes that are read with those asked for; chosen, not measured
+POOL = 50  # notes of each ranking that are fused; chosen, not measured
 
 
-def note_evidence(note: Note, tool: str, query: str, score: float) -> Evidence:
-    """Return a note as evidence: its days resolved by the day it was stated on.
+class Memory:
+    """Keep and find notes; without an embedder by words alone."""
 
-    `title` is who stated it, "" for its owner, and `section` the day.
-    """
-    speaker = next((tag[len(SPEAKER) :] for tag in note.tags if tag.startswith(SPEAKER)), "")
-    stated = note.observed_at or note.created_at
-    origin, day = origin_of(note.provenance), date.fromisoformat(stated[:10])
-    text = note.content.removeprefix(f"{speaker}: ") if speaker else note.content
-    return Evidence(
-        evidence_id=note.note_id,
-        chunk_id=note.note_id,
-        document_id=note.note_id,
-        document_key=note.note_id,
-        source=origin.conversation or origin.run_id,
-        title=speaker,
-        section=format_day(day, note.language),
-        text=with_dates(text, note.language, day),
-        kind=NOTE,
-        language=note.language,
-        updated_at=stated,
-        metadata={"run_id": origin.run_id, "conversation": origin.conversation},
-        tool=tool,
-        query=query,
-        score=score,
-    )
+    def __init__(self, notes: Notes, embedder: Embedder | None) -> None:
+        """Use the notes of an open store."""
+        self.notes = notes
+        self._embedder = embedder
 
+    def remember(self, auth: AuthContext, drafts: Sequence[NoteDraft]) -> list[Note]:
+        """Write notes, and embed those that have no vector yet."""
+        written = self.notes.write_notes(auth, drafts) if drafts else []
+        if not written:
+            return []
+        self.embed(auth)
+        found = self.notes.load_notes(auth, [one.note_id for one in written])
+        return list(found.values())
 
-class NoteSearchArguments(FrozenModel):
-    """Say what to look for."""
-
-    query: str = Field(min_length=1)
-    limit: int = Field(FOUND, ge=1, le=MOST_READ)
-
-
-class NoteReadArguments(FrozenModel):
-    """Name the notes to read; with `links` those linked to them come too."""
-
-    note_ids: list[str] = Field(min_length=1, max_length=MOST_READ)
-    links: bool = True
-
-
-class MemoryTool(Tool):
-    """Fetch notes of the verified caller, and of nobody else."""
-
-    def _found(self, found: Sequence[FoundNote], query: str, auth: AuthContext) -> ToolResult:
-        evidence = [note_evidence(one.note, self.name, query, one.score) for one in found]
-        return ToolResult(evidence=evidence, auth_filter=auth.describe())
-
-
-class KeywordSearch(MemoryTool):
-    """Search notes by words."""
-
-    name = KEYWORD_SEARCH
-    purpose = "Find notes with the words, names or numbers of the question."
-    not_for: ClassVar = ["documents"]
-    arguments = NoteSearchArguments
-
-    def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
-        """Return the notes that have words of the query, best first."""
-        given = self._checked(NoteSearchArguments, arguments, auth, deadline)
-        found = self._index.notes.find_by_words(auth, given.query, given.limit)
-        return self._found(found, given.query, auth)
-
-
-class SemanticSearch(MemoryTool):
-    """Search notes by meaning."""
-
-    name = SEMANTIC_SEARCH
-    purpose = "Find notes that mean what the question means, also in other words."
-    not_for: ClassVar = ["documents"]
-    arguments = NoteSearchArguments
-
-    def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
-        """Return the notes nearest to the query; notes without a vector are embedded first."""
-        given = self._checked(NoteSearchArguments, arguments, auth, deadline)
-        embedder = self._index.embedder
+    def embed(self, auth: AuthContext) -> None:
+        """Embed the notes of a caller that have no vector of this model, as far as it answers."""
+        embedder = self._embedder
         if embedder is None:
-            note = self._index.keywords_only
-            return ToolResult(auth_filter=auth.describe(), notes=[f"no vectors: {note}"])
-        notes, model = self._index.notes, embedder.model_id
-        if missing := notes.unembedded_notes(auth, model):
-            rows = embedder.embed_documents(list(missing.values()))
-            notes.store_note_vectors(
-                auth, model, dict(zip(missing, rows, strict=True)), embedder.similarity
-            )
-        vector = embedder.embed_query(given.query)
-        found = notes.find_by_vector(auth, model, vector, given.limit)
-        return self._found(found, given.query, auth)
+            return
+        texts = self.notes.unembedded_notes(auth, embedder.model_id)
+        if not texts:
+            return
+        with suppress(ModelError):  # they are found by words, and embedded by the next call
+            vectors = dict(zip(texts, embedder.embed_documents([*texts.values()]), strict=True))
+            self.notes.store_note_vectors(auth, embedder.model_id, vectors, embedder.similarity)
 
+    def find_by_words(
+        self, auth: AuthContext, text: str, limit: int, *, current: bool = True
+    ) -> list[FoundNote]:
+        """Return the notes with words of a text, best first."""
+        return self.notes.find_by_words(auth, text, limit, current=current)
 
-class ReadMemory(MemoryTool):
-    """Read notes with their links."""
+    def find_by_meaning(
+        self, auth: AuthContext, text: str, limit: int, *, current: bool = True
+    ) -> list[FoundNote]:
+        """Return the notes that mean what a text means, best first; none without an embedder."""
+        if self._embedder is None:
+            return []
+        self.embed(auth)
+        with suppress(ModelError):
+            vector, model = self._embedder.embed_query(text), self._embedder.model_id
+            return self.notes.find_by_vector(auth, model, vector, limit, current=current)
+        return []
 
-    name = READ_MEMORY
-    purpose = "Read notes that were found, with the notes linked to them."
-    not_for: ClassVar = ["finding notes: it needs their ids"]
-    arguments = NoteReadArguments
-
-    def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
-        """Return the notes in the order asked for, then those linked to them that still hold."""
-        given = self._checked(NoteReadArguments, arguments, auth, deadline)
-        known = self._index.notes.load_notes(auth, given.note_ids)
-        asked = [known[name] for name in given.note_ids if name in known]
-        linked = [one.note_id for note in asked for one in note.links if one.note_id not in known]
-        names = list(dict.fromkeys(linked))[:LINKS] if given.links else []
-        more = self._index.notes.load_notes(auth, names) if names else {}
-        notes = [*asked, *(more[name] for name in names if name in more)]
-        shown = ", ".join(given.note_ids)
-        evidence = [
-            note_evidence(note, self.name, shown, 1 / (1 + place))
-            for place, note in enumerate(notes)
-            if not note.superseded_by
-        ]
-        return ToolResult(evidence=evidence, auth_filter=auth.describe())
+    def search(
+        self, auth: AuthContext, text: str, limit: int, *, current: bool = True
+    ) -> list[FoundNote]:
+        """Return notes by words and by meaning, fused by their ranks, best first."""
+        scores: dict[str, float] = defaultdict(float)
+        notes: dict[str, Note] = {}
+        for find in (self.find_by_words, self.find_by_meaning):
+            for rank, one in enumerate(find(auth, text, max(POOL, limit), current=current), 1):
+                notes[one.note.note_id] = one.note
+                scores[one.note.note_id] += 1 / (RRF_CONSTANT + rank)
+        best = sorted(notes.values(), key=lambda note: -scores[note.note_id])[:limit]
+        return [FoundNote(note=one, score=scores[one.note_id]) for one in best]

@@ -21,12 +21,13 @@ from core.errors import OperatorError
 from core.language.sentences import sentence_spans
 from core.time_limit import current_limit
 from core.types import Evidence, SubQuestion, TermWeights
-from languages.language import find_language, known_languages, read_yaml
+from languages.language import find_language, read_yaml
 from models.embeddings import Embedder, Reads, SpanPassage, Vectors
 from reasoning.rules.answering.blocks import CODE_KIND, spans_of
 from reasoning.rules.answering.features import FEATURES, Candidate, features, spoken_in
 from reasoning.rules.answering.headings import heading_of
 from reasoning.rules.answering.wanted import QueryTerms, analyse
+from reasoning.rules.lexicon import orders
 from reasoning.rules.records.fields import RECORD_KINDS
 
 # The likeliest sentences that are looked at, and the passages around them that are read, as many as
@@ -213,19 +214,12 @@ class Sentence:
         return self.evidence.text[self.start : self.end]
 
 
-@lru_cache(maxsize=1)
-def _orders() -> re.Pattern[str]:
-    """Return what gives orders to a program that reads a document, in every language."""
-    listed = [one for language in known_languages().values() for one in language.orders]
-    return re.compile("|".join(f"(?:{one})" for one in listed), re.IGNORECASE | re.MULTILINE)
-
-
 def _is_answer(one: Candidate) -> bool:
     """Tell whether a sentence is more than a heading, code, a drawing or an order."""
     if one.evidence.kind == "record":
         return True
     text = one.evidence.text[one.start : one.end]
-    if _orders().search(text):
+    if orders().search(text):
         return False
     shown = "".join(text.split())
     drawn = sum(character.isalnum() for character in shown) < WRITTEN * len(shown)

@@ -1,0 +1,130 @@
+"""`carrel memory`: the notes of a user, listed, shown, edited, exported and deleted by them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from cli.arguments import Json, Yes
+from cli.options import CallerOptions, opened_catalogue, storable, with_options
+from cli.server.access import record
+from cli.terminal.answer import shortened
+from cli.terminal.output import ask_to_erase, print_json, stdout
+from core.notes import Note, OwnerEdit, TurnSource
+
+WIDTH = 90  # characters of a note in the list; chosen, not measured
+
+app = typer.Typer(help="List, show, edit, export and delete what is remembered of a user.")
+
+NoteId = Annotated[str, typer.Argument(metavar="NOTE_ID", help="Its id.", show_default=False)]
+
+
+@app.command("list")
+@with_options
+def list_notes(options: CallerOptions, as_json: Json = False) -> None:
+    """List the notes of a user, newest first, also those that later ones supersede."""
+    with opened_catalogue(options.settings()) as opened:
+        notes = opened.notes.list_notes(options.auth)
+    if as_json:
+        print_json({"notes": [one.describe() for one in notes]})
+        return
+    for one in notes:
+        line = f"{one.note_id}  {one.observed_at[:16]}  {shortened(one.content, WIDTH)}"
+        stdout().print(f"{escape(line)}[dim]{escape(_standing(one))}[/dim]")
+
+
+@app.command("show")
+@with_options
+def show(note_id: NoteId, options: CallerOptions, as_json: Json = False) -> None:
+    """Show a note: what it says, where it comes from, and the notes it is linked with."""
+    auth = options.auth
+    with opened_catalogue(options.settings()) as opened:
+        note = opened.notes.load_note(auth, storable(note_id))
+        linked = opened.notes.load_notes(auth, [one.note_id for one in note.links])
+    if as_json:
+        print_json(note.describe())
+        return
+    lines = [
+        f"{note.content}{_standing(note)}",
+        f"stated {note.observed_at[:19]}, changed {note.changed_at[:19]}",
+        f"from {_origin(note)}",
+        f"keywords: {', '.join(note.keywords)}; tags: {', '.join(note.tags)}",
+        *([f"said with: {note.context}"] if note.context else []),
+        *(
+            f"{one.kind}: {one.note_id}  {other.observed_at[:16]}  {other.content}"
+            for one in note.links
+            if (other := linked.get(one.note_id)) is not None
+        ),
+    ]
+    for line in lines:
+        stdout().print(escape(line))
+
+
+@app.command("edit")
+@with_options
+def edit(
+    note_id: NoteId,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What it says from now on.")],
+    options: CallerOptions,
+    as_json: Json = False,
+) -> None:
+    """Write a new version of a note under its id; the version before is kept as superseded."""
+    with opened_catalogue(options.settings()) as opened:
+        note = opened.notes.edit_note(options.auth, storable(note_id), storable(text))
+    if as_json:
+        print_json(note.describe())
+    else:
+        stdout().print(escape(f"{note.note_id} says: {note.content}"))
+
+
+@app.command("delete")
+@with_options
+def delete(
+    note_id: NoteId, options: CallerOptions, yes: Yes = False, as_json: Json = False
+) -> None:
+    """Delete a note with its earlier versions; this cannot be undone.
+
+    It shows what goes, and asks; without a terminal it needs --yes.
+    """
+    settings, auth = options.settings(), options.auth
+    with opened_catalogue(settings) as opened:
+        note = opened.notes.load_note(auth, storable(note_id))
+        if not yes:
+            ask_to_erase(f"note {note.note_id} “{shortened(note.content, WIDTH)}”")
+        count = opened.notes.delete_note(auth, note.note_id)
+        record(
+            opened.accounts, settings, "deletion", auth.tenant, user=auth.user, note=note.note_id
+        )
+    if as_json:
+        print_json({"note_id": note.note_id, "deleted": count})
+    else:
+        stdout().print(f"{note.note_id} is deleted")
+
+
+@app.command("export")
+@with_options
+def export(options: CallerOptions, as_json: Json = False) -> None:
+    """Print all notes of a user as one JSON object, with or without --json."""
+    with opened_catalogue(options.settings()) as opened:
+        notes = opened.notes.list_notes(options.auth)
+    print_json({"notes": [one.describe() for one in notes]})
+
+
+def _standing(note: Note) -> str:
+    """Say whether a later note has taken its place, or another one contradicts it."""
+    if note.superseded_by:
+        return f" (superseded {note.superseded_at[:16]} by {note.superseded_by})"
+    against = [one.note_id for one in note.links if one.kind == "contradicts"]
+    return f" (contradicts {', '.join(against)})" if against else ""
+
+
+def _origin(note: Note) -> str:
+    source = note.provenance
+    if isinstance(source, OwnerEdit):
+        return f"an edit by its owner, over {source.earlier}"
+    if isinstance(source, TurnSource):
+        return f"what was typed in conversation {source.conversation}, run {source.run_id}"
+    named = ", ".join(dict.fromkeys(one.source for one in source.citations))
+    return f"the answer of run {source.run_id}, which cites {named}"
