@@ -69,13 +69,15 @@ def after_choose_action(state: State) -> Action:
 
 def after_final_answer(
     state: State,
-) -> Literal["verify", "plan", "refuse"] | NodeName | list[Send]:
-    """Check what memory answers; else ask the documents, or refuse where they were asked."""
+) -> Literal["verify", "plan", "refuse", "clarify"] | NodeName | list[Send]:
+    """Check what memory answers; else ask the documents, or end where they were asked."""
     match state["outcome"]:
         case "enough":
             return "verify"
         case "never":
             return "refuse"
+        case "unclear":
+            return "clarify"
     return to_documents(state)
 
 
@@ -184,7 +186,7 @@ def build_graph(
     for name in (KEYWORD_SEARCH, SEMANTIC_SEARCH, READ_MEMORY):
         builder.add_edge(name, "choose_action")
     builder.add_conditional_edges(
-        "final_answer", after_final_answer, ["verify", "retrieve", "plan", "refuse"]
+        "final_answer", after_final_answer, ["verify", "retrieve", "plan", "refuse", "clarify"]
     )
     builder.add_conditional_edges("plan", sent, [*OPERATING])
     for name in OPERATING:

@@ -100,6 +100,7 @@ class Player:
             pipeline=cast(PipelineName, run.pipeline),
             given=recording.given,
             may_clarify=recording.clarify,
+            remembers=recording.remembers,
             within=self.within,
         )
 

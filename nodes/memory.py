@@ -13,7 +13,7 @@ from core.recall import FINAL_ANSWER, NOTE, READ_MEMORY, RecallState
 from core.types import Call, Claim, Draft, Evidence, Plan, StopReason
 from graph.context import Context
 from graph.reading import ENOUGH_GRADE
-from graph.state import MAX_DRAFTS, State, Update
+from graph.state import MAX_DRAFTS, Outcome, State, Update
 from reasoning.rules.recall import about_asked, asks_what_was_stated, questions_of, short_claim
 from tools.types import ToolResult
 
@@ -69,13 +69,12 @@ def final_answer(state: State, runtime: Runtime[Context]) -> Update:
     with context.thinking(state, answering=True) as ledger:
         graded = _graded(asked, read, context)
         good = [one for one in graded if one.best_grade >= ENOUGH_GRADE]
-        good.sort(key=lambda one: (-one.best_grade, one.updated_at), reverse=False)
+        good.sort(key=lambda one: (one.best_grade, one.updated_at), reverse=True)
         draft = Draft(claims=[])
         if good:
             draft = context.reasoner.answer(state["query"], asked, good)
             draft = _short(draft, asked, good, context)
     answers = bool(draft.claims)
-    stated = asks_what_was_stated(recall.question, recall.language)
     step = context.step(
         "final_answer",
         began,
@@ -86,7 +85,7 @@ def final_answer(state: State, runtime: Runtime[Context]) -> Update:
     )
     update: Update = {
         "recall": recall.model_copy(update={"over": True, "action": None}),
-        "outcome": "enough" if answers else "next" if recall.first and not stated else "never",
+        "outcome": _outcome(recall, state, answers=bool(draft.claims)),
         "usage": context.spent(state["started"], ledger),
         "trail": [step],
         "warnings": ledger.warnings,
@@ -95,10 +94,22 @@ def final_answer(state: State, runtime: Runtime[Context]) -> Update:
     if answers:
         reason = StopReason.enough_evidence
         update |= {"plan": asked, "operations": [], "draft": draft, "stop_reason": reason}
-        update |= {"drafts": MAX_DRAFTS, "chosen": {}}
+        update |= {"drafts": MAX_DRAFTS, "chosen": {}, "clarification": None}
     elif update["outcome"] == "never" and recall.first:
         update |= {"plan": asked, "stop_reason": StopReason.no_relevant_evidence}
     return update
+
+
+def _outcome(recall: RecallState, state: State, *, answers: bool) -> Outcome:
+    """Return what comes next: what memory does not answer goes on where it came from.
+
+    What somebody stated before stands in no document.
+    """
+    if answers:
+        return "enough"
+    if not recall.first:
+        return state["outcome"]
+    return "never" if asks_what_was_stated(recall.question, recall.language) else "next"
 
 
 def recall_of(state: State) -> RecallState:

@@ -13,6 +13,8 @@ from core.language.relative_dates import format_day, with_dates
 from core.notes import FoundNote, Note, origin_of
 from core.recall import KEYWORD_SEARCH, NOTE, READ_MEMORY, SEMANTIC_SEARCH
 from core.types import Evidence, FrozenModel
+from retrievers.types import Index
+from tools.memory import Memory
 from tools.types import Tool, ToolResult
 
 FOUND = 20  # notes of one search; chosen, not measured
@@ -66,6 +68,11 @@ class NoteReadArguments(FrozenModel):
 class MemoryTool(Tool):
     """Fetch notes of the verified caller, and of nobody else."""
 
+    def __init__(self, index: Index) -> None:
+        """Read the notes of memory with the embedder of a collection."""
+        super().__init__(index)
+        self._memory = Memory(index.notes, index.embedder)
+
     def _found(self, found: Sequence[FoundNote], query: str, auth: AuthContext) -> ToolResult:
         evidence = [note_evidence(one.note, self.name, query, one.score) for one in found]
         return ToolResult(evidence=evidence, auth_filter=auth.describe())
@@ -82,7 +89,7 @@ class KeywordSearch(MemoryTool):
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the notes that have words of the query, best first."""
         given = self._checked(NoteSearchArguments, arguments, auth, deadline)
-        found = self._index.notes.find_by_words(auth, given.query, given.limit)
+        found = self._memory.find_by_words(auth, given.query, given.limit)
         return self._found(found, given.query, auth)
 
 
@@ -97,18 +104,7 @@ class SemanticSearch(MemoryTool):
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the notes nearest to the query; notes without a vector are embedded first."""
         given = self._checked(NoteSearchArguments, arguments, auth, deadline)
-        embedder = self._index.embedder
-        if embedder is None:
-            note = self._index.keywords_only
-            return ToolResult(auth_filter=auth.describe(), notes=[f"no vectors: {note}"])
-        notes, model = self._index.notes, embedder.model_id
-        if missing := notes.unembedded_notes(auth, model):
-            rows = embedder.embed_documents(list(missing.values()))
-            notes.store_note_vectors(
-                auth, model, dict(zip(missing, rows, strict=True)), embedder.similarity
-            )
-        vector = embedder.embed_query(given.query)
-        found = notes.find_by_vector(auth, model, vector, given.limit)
+        found = self._memory.find_by_meaning(auth, given.query, given.limit)
         return self._found(found, given.query, auth)
 
 
@@ -123,11 +119,11 @@ class ReadMemory(MemoryTool):
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the notes in the order asked for, then those linked to them that still hold."""
         given = self._checked(NoteReadArguments, arguments, auth, deadline)
-        known = self._index.notes.load_notes(auth, given.note_ids)
+        known = self._memory.notes.load_notes(auth, given.note_ids)
         asked = [known[name] for name in given.note_ids if name in known]
         linked = [one.note_id for note in asked for one in note.links if one.note_id not in known]
         names = list(dict.fromkeys(linked))[:LINKS] if given.links else []
-        more = self._index.notes.load_notes(auth, names) if names else {}
+        more = self._memory.notes.load_notes(auth, names) if names else {}
         notes = [*asked, *(more[name] for name in names if name in more)]
         shown = ", ".join(given.note_ids)
         evidence = [

@@ -19,7 +19,7 @@ from retrievers.fusion import RRF_CONSTANT
 from retrievers.rerank import RERANK, rerank
 from retrievers.spelling import corrections
 from retrievers.types import Index, Query, Searched
-from tools.memory import KeywordSearch, ReadMemory, SemanticSearch
+from tools.note_tools import KeywordSearch, ReadMemory, SemanticSearch
 from tools.query_records import QueryRecords
 from tools.read_document import ReadDocument
 from tools.record_rows import together

@@ -58,9 +58,7 @@ def _filled(pattern: str, gaps: Mapping[str, str]) -> str:
     return pattern
 
 
-def _resolved(
-    match: re.Match[str], unit: str, amount: str, language: str, written: date
-) -> str:
+def _resolved(match: re.Match[str], unit: str, amount: str, language: str, written: date) -> str:
     """Return what a match names as a date, "" where no calendar has it."""
     known = find_language(language).read("recall")
     count = _count(match, amount, known["numbers"])
