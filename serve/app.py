@@ -25,7 +25,7 @@ from core.errors import CarrelError, StorageError, shorten
 from serve import page_routes
 from serve.access.guard import BodyLimit, Guard, unexpected_body
 from serve.access.network import HostRule, OriginRule
-from serve.api import admin, chat, conversations, documents, runs, status
+from serve.api import admin, chat, conversations, documents, memory, runs, status
 from serve.errors import Refused, error_body, explained, plain_body, status_of
 from serve.protocols.langserve import langserve_router
 from serve.protocols.langserve_schemas import FailureDetail
@@ -128,7 +128,7 @@ def protocol_routers(services: AppState) -> tuple[APIRouter, ...]:
 
 
 ROUTERS: tuple[APIRouter, ...] = tuple(
-    one.router for one in (chat, conversations, runs, documents, admin, status, page_routes)
+    one.router for one in (chat, conversations, memory, runs, documents, admin, status, page_routes)
 )
 # For short reads of the catalogue; of anyio's 40 all that a crowd needed stay when it has gone.
 SHORT_THREADS = 8

@@ -263,7 +263,7 @@ def test_only_the_stores_know_sqlite() -> None:
 def test_a_store_has_few_parts(store: Store) -> None:
     ports = {name for name in vars(store) if not name.startswith("_")}
     assert ports - {"scan"} == {
-        *("catalogue", "intake", "runs", "accounts", "maintenance", "search")
+        *("catalogue", "intake", "runs", "accounts", "notes", "maintenance", "search")
     }
 
 

@@ -10,6 +10,7 @@ const PLACES = [
   ["ask", "Ask", "./views/ask.js", () => true],
   ["search", "Search", "./views/search.js", () => true],
   ["documents", "Documents", "./views/documents.js", () => true],
+  ["memory", "Memory", "./views/memory.js", () => true],
   ["admin", "Admin", "./views/admin.js", (me) => me.may.admin],
 ];
 const ALSO = { chat: "ask", run: "ask" }; // #/chat/ID and #/run/ID are shown by the view "ask"

@@ -183,6 +183,10 @@ def make_world(
         world.done["conversation"] = begun["conversation_id"]
         sent = {"question": question, "conversation_id": begun["conversation_id"]}
         world.done["run"] = client.post("/api/v1/chat", json=sent).json()["run_id"]
+        stated = {**sent, "question": f"My boat is called {world.done['talk']}."}
+        assert client.post("/api/v1/chat", json=stated).status_code == 200
+        [note] = client.get("/api/v1/memory").json()["notes"]
+        world.done["note"] = note["note_id"]
         rated = {"run_id": world.done["run"], "rating": "up", "comment": world.done["talk"]}
         assert client.post("/api/v1/feedback", json=rated).status_code == 201
         params = {"collection": place, "name": f"{world.done['talk']}.txt", "role": roles[BOARD]}
@@ -404,6 +408,11 @@ def talks(names: Names) -> Iterator[Probe]:
     yield from own(names, "conversation", "/api/v1/conversations", params={"before": "{}"})
 
 
+def notes(names: Names) -> Iterator[Probe]:
+    yield Probe("/api/v1/memory")
+    yield from own(names, "note", "/api/v1/memory", params={"after": "{}"})
+
+
 def audit(names: Names) -> Iterator[Probe]:
     yield Probe("/api/v1/audit")
     for hidden, _ in names.documents:
@@ -445,6 +454,13 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("DELETE", "/api/v1/conversations/{conversation_id}"): by_id(
         "conversation", "/api/v1/conversations/{}"
     ),
+    ("GET", "/api/v1/memory"): notes,
+    ("GET", "/api/v1/memory/export"): single("/api/v1/memory/export"),
+    ("GET", "/api/v1/memory/{note_id}"): by_id("note", "/api/v1/memory/{}"),
+    ("PATCH", "/api/v1/memory/{note_id}"): by_id(
+        "note", "/api/v1/memory/{}", json={"content": "Mine"}
+    ),
+    ("DELETE", "/api/v1/memory/{note_id}"): by_id("note", "/api/v1/memory/{}"),
     ("GET", "/api/v1/collections"): single("/api/v1/collections"),
     ("GET", "/api/v1/documents"): in_collection("/api/v1/documents"),
     ("POST", "/api/v1/documents"): uploads,

@@ -87,6 +87,18 @@ ROWS = {
             ("PATCH", {"json": {"title": "Candles"}}),
         )
     },
+    ("GET", "/api/v1/memory"): Row("callers"),
+    ("GET", "/api/v1/memory/export"): Row("callers"),
+    **{
+        (method, "/api/v1/memory/{note_id}"): Row(
+            "callers", 404, f"/api/v1/memory/{'0' * 16}", sends
+        )
+        for method, sends in (
+            ("GET", {}),
+            ("DELETE", {}),
+            ("PATCH", {"json": {"content": "I like candles."}}),
+        )
+    },
     ("GET", "/api/v1/collections"): Row("callers"),
     ("GET", "/api/v1/documents"): Row("callers", sends={"params": {"collection": "guide"}}),
     ("POST", "/api/v1/documents"): Row(
