@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from core.errors import CallerError
+from core.recall import NOTE
 from core.time_limit import TimeUpError
 from core.trace import Step
 from core.types import Answer, Evidence, Plan, StopReason
@@ -88,7 +89,11 @@ def _help(state: State, plan: Plan | None, context: Context) -> tuple[Help, list
 
 def _nearest(given: Help, plan: Plan, evidence: Sequence[Evidence], reasoner: Reasoner) -> Help:
     """Add what comes nearest to the first question for which anything does."""
-    passages = {item.evidence_id: item for item in evidence if item.tool != SUMMARISE}
+    passages = {
+        item.evidence_id: item
+        for item in evidence
+        if item.tool != SUMMARISE and item.kind != NOTE
+    }
     for question in plan.questions:
         near = reasoner.nearest(question, list(passages.values()))
         if given.near is None or near.evidence_id:

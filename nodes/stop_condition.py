@@ -20,6 +20,7 @@ from core.operations import (
     Retrieve,
     UnionHits,
 )
+from core.recall import NOTE
 from core.settings import Settings
 from core.types import Clarification, Plan, StopReason, SubQuestion
 from graph.context import Context
@@ -257,7 +258,8 @@ def _asks_back(state: State, verdict: Decision, context: Context) -> Clarificati
     refuses = verdict.outcome == "never" and verdict.reason == StopReason.no_relevant_evidence
     if not refuses or not context.may_ask(state.get("clarified", 0)):
         return None
-    return not_found(state["query"].question, state.get("evidence") or [])
+    found = [one for one in state.get("evidence") or [] if one.kind != NOTE]
+    return not_found(state["query"].question, found)
 
 
 def _verdict(

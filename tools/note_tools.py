@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from core.language.relative_dates import format_day, with_dates
 from core.notes import FoundNote, Note, origin_of
 from core.recall import KEYWORD_SEARCH, NOTE, READ_MEMORY, SEMANTIC_SEARCH
 from core.types import Evidence, FrozenModel
+from languages.language import find_language
 from retrievers.types import Index
 from tools.memory import Memory
 from tools.types import Tool, ToolResult
@@ -20,6 +22,7 @@ from tools.types import Tool, ToolResult
 FOUND = 20  # notes of one search; chosen, not measured
 MOST_READ = 50
 SPEAKER = "speaker:"  # begins the tag of a note that somebody else than its owner stated
+ENDED = re.compile(r"[^\w)）»”\"'*]$")  # else a statement looks like a heading
 LINKS = 10  # linked notes that are read with those asked for; chosen, not measured
 
 
@@ -32,6 +35,7 @@ def note_evidence(note: Note, tool: str, query: str, score: float) -> Evidence:
     stated = note.observed_at or note.created_at
     origin, day = origin_of(note.provenance), date.fromisoformat(stated[:10])
     text = note.content.removeprefix(f"{speaker}: ") if speaker else note.content
+    stop = "" if ENDED.search(text) else find_language(note.language).full_stop
     return Evidence(
         evidence_id=note.note_id,
         chunk_id=note.note_id,
@@ -40,7 +44,7 @@ def note_evidence(note: Note, tool: str, query: str, score: float) -> Evidence:
         source=origin.conversation or origin.run_id,
         title=speaker,
         section=format_day(day, note.language),
-        text=with_dates(text, note.language, day),
+        text=with_dates(f"{text}{stop}", note.language, day),
         kind=NOTE,
         language=note.language,
         updated_at=stated,

@@ -104,7 +104,8 @@ def short_claim(
     cited = claim.citations[0]
     if question.wants == "date":
         resolved = RESOLVED.search(item.text, cited.start, cited.end)
-        return claim.model_copy(update={"text": resolved[1]}) if resolved else claim
+        if resolved is not None:
+            return claim.model_copy(update={"text": resolved[1]})
     inside = (
         one
         for one in findings
