@@ -248,7 +248,7 @@ class Session:
         """Build the context of one run for a verified caller.
 
         Of several collections the first one's profile sets what is no matter of searching. A run
-        that `remembers` reads the caller's notes, where there are any.
+        that `remembers` keeps notes, and reads the caller's where there are any.
         """
         indexes = self.indexes(auth, collection)
         index = indexes[0]
@@ -271,7 +271,8 @@ class Session:
             pipeline=pipeline,
             given=given,
             may_clarify=clarify,
-            remembers=remembers and self._has_notes(auth),
+            remembers=remembers and self.settings.memory,
+            recalls=remembers and self._has_notes(auth),
         )
 
     def _has_notes(self, auth: AuthContext) -> bool:

@@ -12,6 +12,7 @@ from langgraph.types import Overwrite
 from core.budget import SEARCH_STEPS, Usage
 from core.language.detect import detect_language
 from core.language.scan import words_replaced
+from core.notes import TurnSource
 from core.recall import RecallState
 from core.types import Plan, StopReason, Understanding
 from graph.context import ONE_SEARCH, Context
@@ -20,6 +21,7 @@ from graph.state import Path, State, Update
 from reasoning.clarifying import unclear
 from reasoning.planning.compiler import ready
 from reasoning.rules.recall import asks_memory
+from reasoning.statements import find_statements
 from reasoning.types import Turn, recent
 
 
@@ -43,9 +45,10 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
         update["clarified"] = clarified
     notes: list[str] = []
     with context.thinking({"started": started, "usage": before, "trail": trail}) as ledger:
-        recall = _recall(question, context)
+        statements = _statements(question, context)
+        recall = None if statements else _recall(question, context)
         may_ask = context.given is None and context.may_ask(clarified)
-        may_ask = may_ask and not (recall and recall.first)
+        may_ask = may_ask and not statements and not (recall and recall.first)
         asks = unclear(question, recent(history, context.settings)) if may_ask else None
         query = _unknown(question) if asks else _understood(question, history, context)
         path = _path(query, context)
@@ -69,8 +72,8 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     if question != waiting:  # the next turn's history needs it among the messages
         update["messages"] = [HumanMessage(question)]
     update["outcome"] = "next" if limit is None else "never"
-    if recall is not None:
-        update["recall"] = recall
+    update |= {"recall": recall} if recall is not None else {}
+    update |= {"statements": statements} if statements else {}
     update |= {"question": query.question, "started": started, "query": query, "path": path}
     reduced = {"usage": usage, "trail": [step], "warnings": warnings}
     if goes_on:
@@ -97,9 +100,17 @@ def _understood(question: str, history: Sequence[Turn], context: Context) -> Und
     return query.model_copy(update={"corrected": found}) if found else query
 
 
+def _statements(question: str, context: Context) -> list[str]:
+    """Return what a turn that asks nothing states, where it is kept as notes."""
+    if not context.remembers or context.given is not None or "?" in question or "？" in question:
+        return []
+    source = TurnSource(conversation="-", run_id="-", quote=question)  # those of now come later
+    return [one.content for one in find_statements(question, source)]
+
+
 def _recall(question: str, context: Context) -> RecallState | None:
     """Return the question for memory, where the run remembers; None for a plan that is given."""
-    if not context.remembers or context.given is not None:
+    if not context.recalls or context.given is not None:
         return None
     language = detect_language(question)
     first = asks_memory(question, language)
@@ -150,7 +161,7 @@ def clear_earlier_run(state: State) -> Update:
     """
     plain: Update = {
         **dict.fromkeys(("clarification", "plan", "answer", "draft", "recall")),
-        **{name: [] for name in ("operations", "wave", "done", "unsupported")},
+        **{name: [] for name in ("operations", "wave", "done", "unsupported", "statements")},
         **{name: {} for name in ("chosen", "rewritten", "covered")},
         **dict.fromkeys(("backtracks", "replans", "drafts"), 0),
         "evidence": Overwrite([]),
