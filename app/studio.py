@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
-import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import wraps
@@ -14,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
-from core.auth import AuthContext
+from app.studio_session import studio
 from core.errors import CarrelError
 from core.question import checked_question
-from core.settings import Settings, load_settings
+from core.settings import Settings
 from graph.build import Node, build_graph
-from graph.context import Context
+from graph.notes_store import NotesStore
 from graph.reading import STANDS_FOR
 from graph.state import State, Update, state_serializer
 from nodes.understand import asked_in, question_and_history, understand
@@ -27,7 +25,6 @@ from nodes.understand import asked_in, question_and_history, understand
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-    from app.session import Session
 
 # Beside the development server's own files, which `.gitignore` names.
 THREADS = Path(".langgraph_api") / "threads.sqlite3"
@@ -39,54 +36,6 @@ class StudioError(RuntimeError):
 
 class StudioContext(TypedDict):
     """Show that a client may set nothing: who asks and what is searched are settings."""
-
-
-class StudioSession:
-    """Open the data directory for Studio's user at the first node run, once per process."""
-
-    def __init__(self) -> None:
-        """Open nothing yet."""
-        self._lock = threading.Lock()
-        self._session: Session | None = None
-        self._context: Context | None = None
-
-    def context(self) -> Context:
-        """Return the context of every run; after an error the next run tries again."""
-        with self._lock:
-            if self._context is None:
-                self._context = self._open()
-            return self._context
-
-    def _open(self) -> Context:
-        from app.session import Session  # late: models and stores are slow to import
-
-        settings, _ = load_settings()
-        auth = AuthContext(
-            tenant=settings.studio.tenant,
-            user=settings.studio.user,
-            roles=frozenset(settings.studio.roles),
-        )
-        session = Session(settings)
-        try:
-            context = session.context(
-                auth, settings.studio.collection, clarify=settings.studio.clarify
-            )
-        except BaseException:
-            session.close()  # so that the operator can ingest what is missing
-            raise
-        self._session = session
-        return context
-
-    def close(self) -> None:
-        """Give the data directory back."""
-        with self._lock:
-            if self._session is not None:
-                self._session.close()
-            self._session = self._context = None
-
-
-studio = StudioSession()
-atexit.register(studio.close)
 
 
 def supply_context(node: Node) -> Node:
@@ -141,4 +90,5 @@ async def checkpointer() -> AsyncIterator[AsyncSqliteSaver]:
         yield AsyncSqliteSaver(connection, serde=state_serializer())
 
 
+store = NotesStore(studio.notes_caller)
 graph = build_graph(wrap=supply_context, context_schema=StudioContext)

@@ -64,7 +64,8 @@ class NoteDraft(FrozenModel):
 
     `subject` names what it is about and which attribute ("i|name"), `value` what it says of it; ""
     where it is not of that form. With `replaces` a later note of the same subject supersedes an
-    earlier one; without, both stay. `importance` is 0..1.
+    earlier one; without, both stay. `importance` is 0..1. `note_id` is the id to write it under,
+    "" for a fresh one.
     """
 
     content: str = Field(min_length=1)
@@ -78,6 +79,7 @@ class NoteDraft(FrozenModel):
     replaces: bool = False
     importance: float = Field(default=0.5, ge=0, le=1)
     observed_at: str = ""
+    note_id: str = Field(default="", max_length=64)
 
 
 class Note(NoteDraft):

@@ -19,6 +19,7 @@ from core.notes import TurnSource
 from core.trace import RunRecord, Step, StreamEvent
 from core.types import Answer, Clarification, StopReason
 from graph.context import Context
+from graph.notes_store import NotesCaller, NotesStore
 from graph.record import run_result
 from graph.recording import Recorder
 from graph.remembering import remember_turn
@@ -143,7 +144,9 @@ class Asking:
             given = {"messages": [*kept, HumanMessage(text)]}
         else:
             given = Command(resume=text)
-        graph = self._graph.copy(update={"checkpointer": self.threads.saver})
+        auth = asked.context.auth.rights
+        notes = NotesStore(lambda: NotesCaller(auth, self._memory(auth)))
+        graph = self._graph.copy(update={"checkpointer": self.threads.saver, "store": notes})
         try:
             for mode, data in stream(graph, given, asked.recorded, name):
                 asked.take(mode, data)

@@ -66,12 +66,14 @@ class Memory:
     def search(
         self, auth: AuthContext, text: str, limit: int, *, current: bool = True
     ) -> list[FoundNote]:
-        """Return notes by words and by meaning, fused by their ranks, best first."""
+        """Return notes by words and by meaning, fused by their ranks, best first; all for -1."""
         scores: dict[str, float] = defaultdict(float)
         notes: dict[str, Note] = {}
         for find in (self.find_by_words, self.find_by_meaning):
-            for rank, one in enumerate(find(auth, text, max(POOL, limit), current=current), 1):
+            pool = limit if limit < 0 else max(POOL, limit)
+            for rank, one in enumerate(find(auth, text, pool, current=current), 1):
                 notes[one.note.note_id] = one.note
                 scores[one.note.note_id] += 1 / (RRF_CONSTANT + rank)
-        best = sorted(notes.values(), key=lambda note: -scores[note.note_id])[:limit]
-        return [FoundNote(note=one, score=scores[one.note_id]) for one in best]
+        best = sorted(notes.values(), key=lambda note: -scores[note.note_id])
+        found = [FoundNote(note=one, score=scores[one.note_id]) for one in best]
+        return found if limit < 0 else found[:limit]

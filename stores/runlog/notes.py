@@ -203,7 +203,7 @@ def _written(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft
     same = f"""SELECT m.id FROM notes m WHERE {OWN} AND {CURRENT} AND (m.content = :content
         OR m.subject <> '' AND m.value <> '' AND (m.subject, m.value) = (:subject, :value))"""
     known = {**given, "content": draft.content, "subject": draft.subject, "value": draft.value}
-    if row := connection.execute(same, known).fetchone():
+    if not draft.note_id and (row := connection.execute(same, known).fetchone()):
         connection.execute(
             "UPDATE notes SET importance = min(1.0, importance + ?), changed_at = ? WHERE id = ?",
             (AGAIN, now, row[0]),
@@ -221,9 +221,9 @@ def _inserted(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraf
     language = draft.language if draft.language != "und" else detect_language(draft.content)
     cited = source.citations if isinstance(source, ClaimSource) else []
     values = {
-        **draft.model_dump(exclude={"provenance"}),
+        **draft.model_dump(exclude={"provenance", "note_id"}),
         **owner_fields(auth),
-        "note_id": _new_id(),
+        "note_id": draft.note_id or _new_id(),
         "language": language,
         "keywords": _json(draft.keywords or keywords_of(draft.content, language)),
         "tags": _json(draft.tags),

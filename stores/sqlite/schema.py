@@ -208,14 +208,15 @@ RUNS = (
 # and no part of an index keeps a word of a deleted note.
 NOTES = (
     """CREATE TABLE notes (
-        id INTEGER PRIMARY KEY, note_id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL,
+        id INTEGER PRIMARY KEY, note_id TEXT NOT NULL, tenant TEXT NOT NULL,
         owner TEXT NOT NULL, content TEXT NOT NULL, context TEXT NOT NULL,
         keywords TEXT NOT NULL, tags TEXT NOT NULL, language TEXT NOT NULL,
         subject TEXT NOT NULL, value TEXT NOT NULL, replaces INTEGER NOT NULL,
         importance REAL NOT NULL, provenance TEXT NOT NULL, conversation TEXT NOT NULL,
         run_id TEXT NOT NULL, documents TEXT NOT NULL, observed_at TEXT NOT NULL,
         created_at TEXT NOT NULL, changed_at TEXT NOT NULL, model TEXT NOT NULL DEFAULT '',
-        vector BLOB, length INTEGER NOT NULL DEFAULT 0, sum INTEGER)""",
+        vector BLOB, length INTEGER NOT NULL DEFAULT 0, sum INTEGER,
+        UNIQUE (tenant, owner, note_id))""",
     "CREATE INDEX notes_owner ON notes (tenant, owner, observed_at)",
     "CREATE INDEX notes_subject ON notes (tenant, owner, subject) WHERE subject <> ''",
     "CREATE INDEX notes_conversation ON notes (conversation)",

@@ -86,8 +86,8 @@ def ask(question: str, **values: Any) -> dict[str, Any]:
 
 def test_langgraph_json_names_what_studio_py_holds() -> None:
     config = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
-    for target in (config["graphs"]["carrel"]["path"], config["checkpointer"]["path"]):
-        path, name = target.split(":")
+    for target in (config["graphs"]["carrel"], config["checkpointer"], config["store"]):
+        path, name = target["path"].split(":")
         assert (ROOT / path).samefile(app.studio.__file__)
         assert hasattr(app.studio, name)
     assert app.studio.graph.checkpointer is None

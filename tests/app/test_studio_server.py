@@ -154,6 +154,10 @@ def test_assistant_is_listed_with_its_schemas_and_drawing(server: Server) -> Non
     assert set(NODES) < {node["id"] for node in drawn["nodes"]}
 
 
+def test_the_memory_of_studios_user_is_shown(server: Server) -> None:
+    assert server.client.store.search_items(("default",))["items"] == []
+
+
 def test_two_turns_on_a_thread(server: Server) -> None:
     thread = server.thread()
     first = server.run(messages(MAINTAINER), thread=thread)
