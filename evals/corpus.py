@@ -52,7 +52,7 @@ def build_corpus(
 
     Raises CallerError when nothing of it can be ingested.
     """
-    opened = named_directory(settings, [dataset.corpus], profile, dataset.corpus.name)
+    opened = _directory(settings, [dataset.corpus], profile, dataset.corpus.name)
     summary, ingested = _ingest(
         opened, profile, progress, lambda: [_copied(dataset.corpus, opened.data)]
     )
@@ -70,7 +70,7 @@ def build_documents(
 ) -> Corpus:
     """Ingest files and folders under a profile, or find them ingested; nothing may be left out."""
     files = [one for path in paths for one in sorted(path.rglob("*")) or [path] if one.is_file()]
-    opened = named_directory(settings, files, profile, *map(str, files))
+    opened = _directory(settings, files, profile, *map(str, files))
     summary, _ = _ingest(opened, profile, progress, lambda: list(paths))
     if summary.failed:
         raise CallerError("the documents must be read", value=_reasons(summary)[0])
@@ -124,7 +124,7 @@ def open_corpus(settings: Settings, *, create: bool = False) -> Iterator[Session
         yield session
 
 
-def named_directory(
+def _directory(
     settings: Settings, files: Sequence[Path], profile: Profile | None, *names: str
 ) -> Settings:
     """Return settings whose data directory is this corpus's, named by all that decides it."""

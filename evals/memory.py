@@ -20,7 +20,7 @@ from core.recall import NOTE
 from core.settings import Settings
 from core.trace import RunRecord
 from core.types import Claim, Evidence
-from evals.corpus import Progress, named_directory, open_corpus
+from evals.corpus import AUTH, COLLECTION, FOLDER, Progress, build_documents, open_corpus
 from evals.dataset import DOCUMENT, QUERY, find_file, object_id, read_objects
 from evals.memory_scores import METRICS, NOT_MENTIONED, scores
 from evals.summary import (
@@ -42,8 +42,6 @@ from tools.note_tools import SPEAKER, note_evidence
 
 MemoryPipeline = Literal["memory", "retrieval", "none"]
 PIPELINES: tuple[MemoryPipeline, ...] = get_args(MemoryPipeline)
-EMPTY = "empty"  # the collection that is asked beside memory
-TENANT = "evals"
 SPOKEN = re.compile(r"([^\W\d_][\w .'’-]{0,40}): +(\S.*)")
 JOINED = re.compile(r"(?<=[a-z])(?=[A-Z])")  # of names that are written as one word
 TIMES = ("%I:%M %p on %d %B, %Y", "%Y%m%d_%H:%M", "%Y%m%d", "%Y-%m-%d %H:%M", "%d %B, %Y")
@@ -172,12 +170,11 @@ def build_memory(
     """Write the notes of all dialogues, each to a user of its own, or find them written."""
     drafts = drafts_of(turns, every_turn=every_turn)
     content = digest(*(one.content for row in drafts for one in row), *(t.stated_at for t in turns))
-    opened = named_directory(settings, [], None, content)
+    opened = build_documents([_document(settings, content)], settings, progress, None).settings
     by_dialogue: dict[str, list[tuple[DialogueTurn, list[NoteDraft]]]] = defaultdict(list)
     for turn, row in zip(turns, drafts, strict=True):
         by_dialogue[turn.dialogue].append((turn, row))
-    with open_corpus(opened, create=True) as session:
-        session.intake.open_collection(TENANT, EMPTY, None)
+    with open_corpus(opened) as session:
         for done, (dialogue, rows) in enumerate(by_dialogue.items(), start=1):
             auth = user_of(dialogue)
             if not session.notes.list_notes(auth, limit=1):
@@ -186,9 +183,18 @@ def build_memory(
     return opened, {"turns": len(turns), "written": sum(map(len, drafts))}
 
 
+def _document(settings: Settings, content: str) -> Path:
+    """Write the one document beside memory, which says nothing of the dialogues, and name it."""
+    folder = settings.cache.expanduser() / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{content}.txt"
+    path.write_text(f"This collection is asked beside memory {content}.\n", encoding="utf-8")
+    return path
+
+
 def user_of(dialogue: str) -> AuthContext:
     """Return the user whose memory holds a dialogue."""
-    return AuthContext(tenant=TENANT, user=dialogue or "one")
+    return AuthContext(tenant=AUTH.tenant, user=dialogue or "one")
 
 
 def _founded(
@@ -200,7 +206,9 @@ def _founded(
         if not drafts:
             continue
         if turn.session not in talks:
-            talks[turn.session] = session.runs.create_conversation(auth.tenant, auth.user, EMPTY)
+            talks[turn.session] = session.runs.create_conversation(
+                auth.tenant, auth.user, COLLECTION
+            )
         talk, run_id = talks[turn.session], f"{auth.user}-{place}"
         kept = KeptTurn(run_id=run_id, question=turn.text, clarification=None, reply="")
         session.runs.save_turn(talk, kept, "", title=turn.session)
@@ -212,8 +220,8 @@ def _founded(
 def ask_memory(session: Session, question: MemoryQuestion, pipeline: MemoryPipeline) -> RunRecord:
     """Put a question to the graph, with memory or without it."""
     auth = user_of(question.dialogue)
-    context = session.context(auth, EMPTY, remembers=pipeline == "memory")
-    return session.asking.alone(ActiveRun(question.text, EMPTY, context), [])
+    context = session.context(auth, COLLECTION, remembers=pipeline == "memory")
+    return session.asking.alone(ActiveRun(question.text, COLLECTION, context), [])
 
 
 def short_answer(claims: Sequence[Claim], evidence: Sequence[Evidence]) -> str:
@@ -230,7 +238,7 @@ def short_answer(claims: Sequence[Claim], evidence: Sequence[Evidence]) -> str:
 def retrieve_turns(session: Session, question: MemoryQuestion) -> str:
     """Answer from the turns that one search finds, whoever said them and whenever."""
     auth = user_of(question.dialogue)
-    reasoner = session.context(auth, EMPTY).reasoner
+    reasoner = session.context(auth, COLLECTION).reasoner
     found = session.memory(auth).search(auth, question.text, AT_ONCE)
     evidence = [
         note_evidence(one.note, "search", question.text, one.score).model_copy(

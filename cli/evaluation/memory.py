@@ -45,8 +45,8 @@ def memory(
 ) -> None:
     """Ask what long dialogues tell, from notes of their turns, and score the short answers."""
     require_extra("eval", "an evaluation")
-    if out is not None and not out.is_dir():
-        raise CallerError("--out must be a folder", value=str(out), hint="make it first")
+    if out is not None:
+        _made(out)
     settings = settings_from(None, changes)
     with StageBars(as_json) as progress:
         result, outcomes = evaluate_memory(
@@ -66,6 +66,15 @@ def memory(
         print_json(result)
     else:
         _print(result)
+
+
+def _made(out: Path) -> None:
+    """Make the folder, before any work."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = error.strerror or error
+        raise CallerError("--out must be a folder", value=f"{out} ({why})") from None
 
 
 def row(one: MemoryOutcome, *, trail: bool = True) -> dict[str, Any]:
