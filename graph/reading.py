@@ -22,6 +22,8 @@ Search = Retrieve | MapRetrieve
 ENOUGH_GRADE = 2
 # The mark of a message that replies to a clarifying question: the question that it completes.
 STANDS_FOR = "stands_for"
+# The mark of a reply to a turn that asks nothing, which no later question goes on from.
+NOTED = "noted"
 
 
 def operation_of(state: State) -> AnyOperation:

@@ -10,12 +10,21 @@ from core.budget import ANSWER_STEPS, Room, Usage
 from core.errors import CallerError
 from core.language.scan import estimate_tokens
 from core.recall import FINAL_ANSWER, NOTE, READ_MEMORY, RecallState
-from core.types import Call, Claim, Draft, Evidence, Plan, StopReason
+from core.types import Call, Claim, Draft, Evidence, Plan, StopReason, Understanding
 from graph.context import Context
 from graph.reading import ENOUGH_GRADE
 from graph.state import MAX_DRAFTS, Outcome, State, Update
-from reasoning.rules.recall import about_asked, asks_what_was_stated, questions_of, short_claim
+from reasoning.rules.recall import (
+    about_asked,
+    asks_what_was_stated,
+    is_of_subject,
+    questions_of,
+    short_claim,
+    stated_about,
+)
 from tools.types import ToolResult
+
+BEST_GRADE = 3  # of a note of just the subject that is asked for
 
 
 def choose_action(state: State, runtime: Runtime[Context]) -> Update:
@@ -72,8 +81,7 @@ def final_answer(state: State, runtime: Runtime[Context]) -> Update:
         good.sort(key=lambda one: (one.best_grade, one.updated_at), reverse=True)
         draft = Draft(claims=[])
         if good:
-            draft = context.reasoner.answer(state["query"], asked, good)
-            draft = _short(draft, asked, good, context)
+            draft = _draft(state["query"], asked, good, context)
     answers = bool(draft.claims)
     step = context.step(
         "final_answer",
@@ -176,7 +184,27 @@ def _graded(asked: Plan, read: list[Evidence], context: Context) -> list[Evidenc
         fit = about_asked(question.text, question.language, read)
         for grade in context.reasoner.grade(question, fit) if fit else []:
             grades[grade.evidence_id][question.id] = grade.grade
+        stated = stated_about(question, fit)
+        for one in fit:
+            if is_of_subject(question.text, question.language, one) or one in stated:
+                grades[one.evidence_id][question.id] = BEST_GRADE
     return [one.model_copy(update={"grades": grades[one.evidence_id]}) for one in read]
+
+
+def _draft(query: Understanding, asked: Plan, good: list[Evidence], context: Context) -> Draft:
+    """Say what was stated about a subject, note by note, or the values that answer."""
+    claims: list[Claim] = []
+    for question in asked.questions:
+        for one in stated_about(question, good):
+            cited = one.cited(0, len(one.text))
+            claims.append(Claim(text=one.text, citations=[cited], question_id=question.id))
+    named = {one.question_id for one in claims}
+    rest = [one for one in asked.questions if one.id not in named]
+    if rest:
+        plan = Plan(questions=rest)
+        draft = context.reasoner.answer(query, plan, good)
+        claims += _short(draft, plan, good, context).claims
+    return Draft(claims=claims)
 
 
 def _short(draft: Draft, asked: Plan, good: list[Evidence], context: Context) -> Draft:

@@ -14,7 +14,7 @@ from core.time_limit import TimeUpError
 from core.trace import Step
 from core.types import Answer, Evidence, Plan, StopReason
 from graph.context import Context
-from graph.reading import asked_plan, orphans
+from graph.reading import NOTED, asked_plan, orphans
 from graph.state import State, Update
 from reasoning.clarifying import plain_text
 from reasoning.rendering import Help, render_noted, render_refusal
@@ -69,7 +69,7 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
     spent = context.elapsed(state["started"])
     return {
         "answer": answer,
-        "messages": [AIMessage(content=text)],
+        "messages": [AIMessage(text, additional_kwargs={NOTED: True} if statements else {})],
         # However little is left, a refusal is given.
         "usage": spent.model_copy(update={"steps": int(is_left), "tool_calls": len(steps)}),
         "trail": [*steps, step],

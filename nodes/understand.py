@@ -16,7 +16,7 @@ from core.notes import TurnSource
 from core.recall import RecallState
 from core.types import Plan, StopReason, Understanding
 from graph.context import ONE_SEARCH, Context
-from graph.reading import STANDS_FOR
+from graph.reading import NOTED, STANDS_FOR
 from graph.state import Path, State, Update
 from reasoning.clarifying import unclear
 from reasoning.planning.compiler import ready
@@ -184,6 +184,7 @@ def question_and_history(messages: Sequence[AnyMessage]) -> tuple[str, list[Turn
                 turns.pop()  # the question asked back is no answer
             waiting = text
         elif message.type == "ai" and waiting:
-            turns.append(Turn(waiting, text))
+            if NOTED not in message.additional_kwargs:
+                turns.append(Turn(waiting, text))
             waiting = ""
     return waiting, turns

@@ -48,7 +48,7 @@ def note_evidence(note: Note, tool: str, query: str, score: float) -> Evidence:
         kind=NOTE,
         language=note.language,
         updated_at=stated,
-        metadata={"run_id": origin.run_id, "conversation": origin.conversation},
+        metadata={"conversation": origin.conversation, "subject": note.subject},
         tool=tool,
         query=query,
         score=score,

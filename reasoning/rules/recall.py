@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from core.language.analysis import content_terms, terms
 from core.recall import FINAL_ANSWER, KEYWORD_SEARCH, READ_MEMORY, SEMANTIC_SEARCH, RecallState
 from core.types import Call, Claim, Evidence, Finding, Plan, SubQuestion, Understanding
 from languages.language import find_language
@@ -13,6 +14,7 @@ from reasoning.rules.lexicon import lexicon
 
 AT_ONCE = 12  # notes read in one action; chosen, not measured
 LONGEST = 8  # words of a value that is said by itself; chosen, not measured
+MOST_STATED = 5  # notes that are listed; chosen, not measured
 RESOLVED = re.compile(r" \(([^()]*\d{4}[^()]*)\)")  # a day that `with_dates` has put in
 
 
@@ -52,6 +54,32 @@ def about_asked(question: str, language: str, notes: Sequence[Evidence]) -> list
     return [
         one for one in notes if not one.title and _pattern(one.language, "own").search(one.text)
     ]
+
+
+def is_of_subject(question: str, language: str, note: Evidence) -> bool:
+    """Tell whether a question is for the subject of a note, in whatever language that is."""
+    pattern = _subjects(language).get(str(note.metadata.get("subject", "")))
+    return pattern is not None and pattern.search(question) is not None
+
+
+@cache
+def _subjects(language: str) -> dict[str, re.Pattern[str]]:
+    found = find_language(language).read("recall").get("subjects", {})
+    return {name: re.compile(pattern, re.IGNORECASE) for name, pattern in found.items()}
+
+
+def stated_about(question: SubQuestion, notes: Sequence[Evidence]) -> list[Evidence]:
+    """Return the notes that have all words a question asks what was stated about, newest first.
+
+    None where it does not ask that, or names nothing.
+    """
+    found = _pattern(question.language, "reported").search(question.text)
+    if found is None or question.wants != "text":
+        return []
+    rest = f"{question.text[: found.start()]} {question.text[found.end() :]}"
+    asked = set(content_terms(rest, question.language))
+    fit = [one for one in notes if asked and asked <= set(terms(one.text, question.language))]
+    return sorted(fit, key=lambda one: one.updated_at, reverse=True)[:MOST_STATED]
 
 
 def is_named(name: str, text: str) -> bool:
