@@ -124,20 +124,23 @@ def _time(*written: str) -> str:
 
 
 def read_questions(folder: Path, limit: int | None) -> list[MemoryQuestion]:
-    """Read the first `limit` questions of each category, all for None."""
-    found: list[MemoryQuestion] = []
-    counts: dict[str, int] = defaultdict(int)
+    """Read `limit` questions of each category, from all parts of the file; all for None."""
+    found: dict[str, list[MemoryQuestion]] = defaultdict(list)
     for place, one in read_objects(find_file(folder, "queries.jsonl", "queries.jsonl.gz"), QUERY):
         metadata = one.get("metadata") or {}
         gold, category = metadata.get("answer"), str(metadata.get("type") or "all")
-        counts[category] += 1
-        if limit is None or counts[category] <= limit:
-            accepted = gold if isinstance(gold, list) else [gold]
-            text = "" if gold is None else ", ".join(map(str, accepted))
-            dialogue = str(metadata.get("conversation_id") or "")
-            name = object_id(place, one, QUERY)
-            found.append(MemoryQuestion(name, str(one["text"]), text, category, dialogue))
-    return found
+        accepted = gold if isinstance(gold, list) else [gold]
+        text = "" if gold is None else ", ".join(map(str, accepted))
+        dialogue = str(metadata.get("conversation_id") or "")
+        name = object_id(place, one, QUERY)
+        found[category].append(
+            MemoryQuestion(name, str(one.get("text") or ""), text, category, dialogue)
+        )
+    return [one for rows in found.values() for one in rows[:: _every(len(rows), limit)][:limit]]
+
+
+def _every(count: int, limit: int | None) -> int:
+    return max(1, count // limit) if limit else 1
 
 
 def drafts_of(turns: Sequence[DialogueTurn], *, every_turn: bool) -> list[list[NoteDraft]]:

@@ -37,7 +37,7 @@ def memory(
         bool, typer.Option("--every-turn", help="Keep every turn as a note.")
     ] = False,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Only the first N of each category.")
+        int | None, typer.Option("--limit", min=1, help="Only N of each category.")
     ] = None,
     out: Annotated[Path | None, path_option("--out", f"Folder for {RESULTS} and {TRACES}.")] = None,
     changes: Set = None,
