@@ -30,8 +30,8 @@ DIGIT = re.compile(r"\d")
 PART = re.compile(r"(?<!\?P)<([A-Z]+)>")
 
 
-class Kind(NamedTuple):
-    """Hold one kind of statements: what it is about, and whether a later one replaces it."""
+class StatementKind(NamedTuple):
+    """Hold one kind of statement: what it is about, and whether a later one replaces it."""
 
     tag: str
     find: re.Pattern[str]
@@ -40,7 +40,7 @@ class Kind(NamedTuple):
     replaces: bool
 
 
-class Form(NamedTuple):
+class Statement(NamedTuple):
     """Hold what one statement is about, as a `NoteDraft` has it."""
 
     tag: str
@@ -71,9 +71,11 @@ class StatementWords:
             pattern = PART.sub(lambda match: self._parts[match[1]], pattern)
         return re.compile(pattern, re.IGNORECASE)
 
-    def _kind(self, raw: dict[str, Any]) -> Kind:
+    def _kind(self, raw: dict[str, Any]) -> StatementKind:
         given = {name: raw.get(name, "") for name in ("tag", "subject", "value")}
-        return Kind(**given, find=self._compiled(raw["find"]), replaces=raw.get("replaces", False))
+        return StatementKind(
+            **given, find=self._compiled(raw["find"]), replaces=raw.get("replaces", False)
+        )
 
     def has_one(self, attribute: str) -> bool:
         """Tell whether one has only one of an attribute, by its last words or its first."""
@@ -135,7 +137,7 @@ def _language(sentence: str, whole: str) -> str:
     return own if own in known and (whole not in known or len(sentence) > SHORT) else whole
 
 
-def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int, Form]]:
+def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int, Statement]]:
     """Yield the span and the form of each clause of a sentence that is worth keeping."""
     plain = sentence.replace("’", "'")  # of the same length
     if QUESTION.search(plain) or orders().search(plain):
@@ -148,10 +150,10 @@ def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int
         form = next(filter(None, (_read(words, kind, clause) for kind in words.kinds)), None)
         if form is not None or wanted is not None or words.is_anchored(clause):
             start = plain.index(clause)
-            yield start, start + len(clause), form or Form("fact")
+            yield start, start + len(clause), form or Statement("fact")
 
 
-def _read(words: StatementWords, kind: Kind, clause: str) -> Form | None:
+def _read(words: StatementWords, kind: StatementKind, clause: str) -> Statement | None:
     """Return what a clause says as a statement of a kind, None where it is not of that form.
 
     Values of an attribute that one may have several of are compared where they are dates, numbers
@@ -164,12 +166,12 @@ def _read(words: StatementWords, kind: Kind, clause: str) -> Form | None:
     groups = {name: _key(words, text) for name, text in texts.items()}
     subject, value = kind.subject.format(**groups), kind.value or groups.get("value", "")
     if "attribute" not in texts:
-        return Form(kind.tag, subject, value, kind.replaces)
+        return Statement(kind.tag, subject, value, kind.replaces)
     replaces = words.has_one(texts["attribute"])
     comparable = replaces or DIGIT.search(texts["value"]) or texts["value"][:1].isupper()
     if texts.get("verb") or not comparable:
-        return Form(kind.tag)
-    return Form(kind.tag, subject, value, replaces)
+        return Statement(kind.tag)
+    return Statement(kind.tag, subject, value, replaces)
 
 
 def _key(words: StatementWords, text: str) -> str:

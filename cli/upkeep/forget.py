@@ -34,7 +34,7 @@ LATER = (
     "what was forgotten is out of all answers already; `carrel forget` takes it out of the vector"
     " index as well when that answers again"
 )
-FIRST = ("documents", "chunks", "files", "vectors")
+FIRST = ("documents", "chunks", "files", "vectors", "notes")
 CHANGED = ("runs", "conversations", "jobs")  # which stay, without what they had of a document
 
 

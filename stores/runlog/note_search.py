@@ -6,6 +6,7 @@ The statistics are of the owner's own notes: nobody's ranking depends on what ot
 from __future__ import annotations
 
 import json
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from math import log
@@ -17,13 +18,14 @@ from core.auth import AuthContext
 from core.language.analysis import query_terms
 from core.notes import FoundNote, Note, NoteLink
 from stores.runlog.history import KEPT, closed_runs, kept
-from stores.sqlite.database import CataloguePart
+from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.embeddings import Vector
 from stores.sqlite.sums import NOTE, RUN
 
 # Counted in answers and in health; `carrel doctor` says what to do.
 DAMAGED = ("records notes", "notes of memory are damaged and withheld; run `carrel doctor`")
 K1, B = 1.2, 0.75  # of BM25, the usual values
+OWNERS = 8  # whose vectors are kept, 15 MB for 10,000 notes; chosen, not measured
 BATCH = 50  # notes that are read at once of a ranking; chosen, not measured
 
 OWN = "m.tenant = :tenant AND m.owner = :owner"
@@ -54,6 +56,12 @@ def owner_fields(auth: AuthContext) -> dict[str, Any]:
 class NoteSearch(CataloguePart):
     """Read and rank notes; one whose run is closed to its owner is as if it were not there."""
 
+    def __init__(self, database: Database) -> None:
+        """Use an open catalogue."""
+        super().__init__(database)
+        self._lock = threading.Lock()
+        self._matrices: dict[tuple[str, str], tuple[str, int, list[int], Vector]] = {}
+
     def list_notes(
         self, auth: AuthContext, *, current: bool = False, limit: int = -1, after: str = ""
     ) -> list[Note]:
@@ -79,8 +87,7 @@ class NoteSearch(CataloguePart):
         languages = {row[0] for row in self._all(LANGUAGES, given)}
         groups = query_terms(text, languages) if languages else []
         wanted = json.dumps(sorted({term for group in groups for term in group}))
-        holds = f" AND {CURRENT}" if current else ""
-        rows = self._all(f"{MATCHING}{holds}", {**given, "terms": wanted})
+        rows = self._all(MATCHING, {**given, "terms": wanted})
         found: dict[str, dict[int, int]] = defaultdict(dict)
         lengths: dict[int, int] = {}
         for term, note, frequency, length in rows:
@@ -95,29 +102,50 @@ class NoteSearch(CataloguePart):
             for note, tf in together.items():
                 norm = 1 - B + B * lengths[note] / (mean or 1)
                 scores[note] += weight * tf * (K1 + 1) / (tf + K1 * norm)  # type: ignore[assignment]
-        return self._readable(auth, ranked(scores.items()), limit)
+        best = sorted(scores.items(), key=lambda pair: (-pair[1], -pair[0]))
+        return self._readable(auth, best, limit, current=current)
 
     def find_by_vector(
         self, auth: AuthContext, model: str, vector: Vector, limit: int, *, current: bool = True
     ) -> list[FoundNote]:
-        holds = f" AND {CURRENT}" if current else ""
-        rows = self._vectors(auth, model, holds)
-        if not rows:
+        ids, rows = self._vectors(auth, model)
+        if not ids:
             return []
-        scores = stacked(rows) @ vector
-        best = ranked(zip((row[0] for row in rows), scores.tolist(), strict=True))
-        return self._readable(auth, best, limit)
+        scores = rows @ vector
+        order = np.argsort(-scores, kind="stable").tolist()
+        best = [(ids[place], float(scores[place])) for place in order]
+        return self._readable(auth, best, limit, current=current)
 
     def unembedded_notes(self, auth: AuthContext, model: str) -> dict[str, str]:
         query = f"SELECT m.note_id, m.content FROM notes m WHERE {OWN} AND m.model <> :model"
         return dict(map(tuple, self._all(query, {**owner_fields(auth), "model": model})))
 
-    def _vectors(self, auth: AuthContext, model: str, condition: str = "") -> list[Any]:
-        query = f"SELECT m.id, m.vector FROM notes m WHERE {OWN} AND m.model = :model{condition}"
-        return self._all(query, {**owner_fields(auth), "model": model})
+    def _vectors(self, auth: AuthContext, model: str) -> tuple[list[int], Vector]:
+        """Return row ids and vectors, one a row.
+
+        Those of the owners who searched last are kept: reading them takes longer than comparing.
+        """
+        owner, version = (auth.tenant, auth.user), self._value(VERSION)
+        with self._lock:
+            kept = self._matrices.pop(owner, None)
+            if kept is None or kept[:2] != (model, version):
+                query = f"SELECT m.id, m.vector FROM notes m WHERE {OWN} AND m.model = :model"
+                rows = self._all(query, {**owner_fields(auth), "model": model})
+                joined = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4")
+                matrix = joined.reshape(len(rows) or 1, -1)
+                kept = model, version, [row[0] for row in rows], matrix
+            self._matrices[owner] = kept  # the last of those kept
+            while len(self._matrices) > OWNERS:
+                self._matrices.pop(next(iter(self._matrices)))
+            return kept[2], kept[3]
 
     def _readable(
-        self, auth: AuthContext, best: Sequence[tuple[int, float]], limit: int
+        self,
+        auth: AuthContext,
+        best: Sequence[tuple[int, float]],
+        limit: int,
+        *,
+        current: bool = False,
     ) -> list[FoundNote]:
         """Return the first `limit` of a ranking that the owner may read now, all for -1."""
         found: list[FoundNote] = []
@@ -159,22 +187,11 @@ class NoteSearch(CataloguePart):
         return {*run_ids} - {row["run_id"] for row in rows} | closed.keys()
 
 
+VERSION = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'notes_version'"
 LANGUAGES = f"SELECT DISTINCT m.language FROM notes m WHERE {OWN}"
 STATISTICS = f"SELECT count(*), avg(m.length) FROM notes m WHERE {OWN}"
-MATCHING = f"""SELECT t.term, t.note, t.frequency, m.length FROM json_each(:terms) w
-    CROSS JOIN note_terms t ON t.tenant = :tenant AND t.owner = :owner AND t.term = w.value
-    CROSS JOIN notes m ON m.id = t.note WHERE {OWN}"""
-
-
-def stacked(rows: Sequence[Any]) -> Vector:
-    """Return the vectors of rows (id, vector), one a row."""
-    joined = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4")
-    return joined.reshape(len(rows), -1)
-
-
-def ranked(scores: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Return row ids with their scores, best first."""
-    return sorted(scores, key=lambda pair: (-pair[1], -pair[0]))
+MATCHING = """SELECT t.term, t.note, t.frequency, t.length FROM json_each(:terms) w
+    CROSS JOIN note_terms t ON t.tenant = :tenant AND t.owner = :owner AND t.term = w.value"""
 
 
 def _note(row: Any, links: Iterable[Sequence[Any]]) -> Note:  # noqa: ANN401 - a row of LOADED

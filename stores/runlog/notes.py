@@ -16,7 +16,7 @@ from core.errors import AbsentError, CallerError
 from core.language.analysis import analyze, content_terms, terms
 from core.language.detect import detect_language
 from core.notes import ClaimSource, Note, NoteDraft, OwnerEdit, TurnSource, origin_of
-from stores.runlog.note_search import CURRENT, OWN, NoteSearch, owner_fields, ranked, stacked
+from stores.runlog.note_search import CURRENT, OWN, NoteSearch, owner_fields
 from stores.sqlite.embeddings import Vector
 from stores.sqlite.sums import NOTE, RUN, sign
 
@@ -40,6 +40,15 @@ _NAMES = (
 _INSERT = f"""INSERT INTO notes ({", ".join(_NAMES)})
     VALUES ({", ".join(f":{name}" for name in _NAMES)})"""
 _OTHERS = ", ".join(name for name in _NAMES if name != "note_id")
+# The current note of the same words, or of the same subject and value.
+_SAME = f"""SELECT m.id FROM notes m WHERE {OWN} AND {CURRENT} AND m.content = :content
+    UNION ALL SELECT m.id FROM notes m WHERE {OWN} AND {CURRENT} AND m.subject <> ''
+        AND m.subject = :subject AND m.value <> '' AND m.value = :value LIMIT 1"""
+# Other notes that share words with a new one, those that share most first.
+_SHARING = f"""SELECT t.note, json_group_array(t.term) AS shared FROM json_each(:terms) w
+    CROSS JOIN note_terms t ON t.tenant = :tenant AND t.owner = :owner AND t.term = w.value
+    WHERE t.note <> :new GROUP BY t.note HAVING count(*) >= {SHARED}
+    ORDER BY count(*) DESC, t.note DESC LIMIT {NEIGHBOURS}"""
 _LINK = """INSERT INTO note_links VALUES (?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET strength = max(strength, excluded.strength)"""
 
@@ -71,23 +80,25 @@ class KeptNotes(NoteSearch):
         similarity: Callable[[float], float],
     ) -> None:
         query = f"SELECT m.id FROM notes m WHERE {OWN} AND m.note_id = :note_id"
-        known = self._vectors(auth, model)
-        ids, rows = [row["id"] for row in known], [stacked(known)] if known else []
+        if not vectors:
+            return
+        added = np.stack([*vectors.values()])
         with self._database.write() as connection:
+            known, rows = self._vectors(auth, model)
+            rows = np.concatenate([rows, added]) if known else added
+            ids: list[int | None] = [*known]
             for note_id, vector in vectors.items():
                 given = {**owner_fields(auth), "note_id": note_id}
-                if (row := connection.execute(query, given).fetchone()) is None:
-                    continue  # deleted meanwhile
-                stored = vector.astype("<f4").tobytes()
-                connection.execute(
-                    "UPDATE notes SET model = ?, vector = ? WHERE id = ?", (model, stored, row[0])
-                )
-                cosines = np.concatenate([block @ vector for block in rows]) if rows else ()
-                for other, cosine in ranked(zip(ids, cosines, strict=True))[:NEIGHBOURS]:
-                    if (strength := min(1.0, similarity(float(cosine)))) >= SIMILAR:
-                        _link(connection, row[0], other, "semantic", strength)
-                ids.append(row[0])
-                rows.append(vector[None, :])
+                row = connection.execute(query, given).fetchone()
+                if row is not None:  # it was not deleted meanwhile
+                    _keep_vector(connection, row[0], model, vector)
+                    cosines = rows[: len(ids)] @ vector
+                    for place in np.argsort(-cosines)[:NEIGHBOURS].tolist():
+                        strength = min(1.0, similarity(float(cosines[place])))
+                        other = ids[place]
+                        if other is not None and strength >= SIMILAR:
+                            _link(connection, row[0], other, "semantic", strength)
+                ids.append(None if row is None else row[0])
 
     def edit_note(self, auth: AuthContext, note_id: str, content: str) -> Note:
         text = _checked(content)
@@ -137,6 +148,13 @@ class KeptNotes(NoteSearch):
             ).rowcount
         self._database.checkpoint()
         return gone
+
+
+def _keep_vector(connection: sqlite3.Connection, row_id: int, model: str, vector: Vector) -> None:
+    stored = vector.astype("<f4").tobytes()
+    connection.execute(
+        "UPDATE notes SET model = ?, vector = ? WHERE id = ?", (model, stored, row_id)
+    )
 
 
 def keywords_of(text: str, language: str) -> list[str]:
@@ -199,11 +217,9 @@ def _is_founded(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDr
 
 def _written(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft) -> int:
     """Write one note, or strengthen the one that says the same; return its row id."""
-    given, now = owner_fields(auth), _now()
-    same = f"""SELECT m.id FROM notes m WHERE {OWN} AND {CURRENT} AND (m.content = :content
-        OR m.subject <> '' AND m.value <> '' AND (m.subject, m.value) = (:subject, :value))"""
-    known = {**given, "content": draft.content, "subject": draft.subject, "value": draft.value}
-    if not draft.note_id and (row := connection.execute(same, known).fetchone()):
+    now = _now()
+    known = {**owner_fields(auth), **draft.model_dump(include={"content", "subject", "value"})}
+    if not draft.note_id and (row := connection.execute(_SAME, known).fetchone()):
         connection.execute(
             "UPDATE notes SET importance = min(1.0, importance + ?), changed_at = ? WHERE id = ?",
             (AGAIN, now, row[0]),
@@ -251,11 +267,11 @@ def _index(
     counted.update(terms(context, language))
     connection.execute("DELETE FROM note_terms WHERE note = ?", (row_id,))
     connection.executemany(
-        """INSERT INTO note_terms SELECT m.tenant, m.owner, ?2, m.id, ?3 FROM notes m
+        """INSERT INTO note_terms SELECT m.tenant, m.owner, ?2, m.id, ?3, ?4 FROM notes m
            WHERE m.id = ?1""",
-        [(row_id, term, count) for term, count in counted.items()],
+        [(row_id, term, count, counted.total()) for term, count in counted.items()],
     )
-    connection.execute("UPDATE notes SET length = ? WHERE id = ?", (sum(counted.values()), row_id))
+    connection.execute("UPDATE notes SET length = ? WHERE id = ?", (counted.total(), row_id))
 
 
 def _link_subject(
@@ -291,19 +307,12 @@ def _link_neighbours(
     if source.conversation and (row := connection.execute(before, own).fetchone()):
         _link(connection, row_id, row[0], "temporal", 1.0)
     wanted = set(content_terms(draft.content, draft.language))
-    rows = connection.execute(
-        f"""SELECT m.id, json_group_array(t.term) AS shared FROM json_each(:terms) w
-            CROSS JOIN note_terms t ON t.tenant = :tenant AND t.owner = :owner AND t.term = w.value
-            CROSS JOIN notes m ON m.id = t.note WHERE m.id <> :new AND {CURRENT}
-            GROUP BY m.id HAVING count(*) >= {SHARED} ORDER BY count(*) DESC, m.id DESC
-            LIMIT {NEIGHBOURS}""",
-        {**owner_fields(auth), "terms": _json(sorted(wanted)), "new": row_id},
-    ).fetchall()
-    for row in rows:
+    given = {**owner_fields(auth), "terms": _json(sorted(wanted)), "new": row_id}
+    for row in connection.execute(_SHARING, given).fetchall():
         shared = json.loads(row["shared"])
         if len(shared) >= SHARE * len(wanted):
-            _link(connection, row_id, row["id"], "topical", len(shared) / len(wanted))
-            for one in (row_id, row["id"]):
+            _link(connection, row_id, row["note"], "topical", len(shared) / len(wanted))
+            for one in (row_id, row["note"]):
                 _add_tags(connection, one, shared)
 
 

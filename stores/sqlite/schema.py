@@ -22,7 +22,8 @@ _PLACE = slice(60, 64)  # of `user_version` in the file
 META = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """INSERT INTO meta VALUES ('index_version', '0'), ('unswept', '1'),
-        ('last_collections', '0'), ('last_documents', '0'), ('last_chunks', '0')""",
+        ('notes_version', '0'), ('last_collections', '0'), ('last_documents', '0'),
+        ('last_chunks', '0')""",
 )
 
 # Each `sum` is the row's check sum (`stores.sqlite.sums`).
@@ -219,12 +220,14 @@ NOTES = (
         UNIQUE (tenant, owner, note_id))""",
     "CREATE INDEX notes_owner ON notes (tenant, owner, observed_at)",
     "CREATE INDEX notes_subject ON notes (tenant, owner, subject) WHERE subject <> ''",
+    "CREATE INDEX notes_shape ON notes (tenant, owner, language, length)",
+    "CREATE INDEX notes_content ON notes (tenant, owner, content)",
     "CREATE INDEX notes_conversation ON notes (conversation)",
     "CREATE INDEX notes_run ON notes (run_id)",
     """CREATE TABLE note_terms (
         tenant TEXT NOT NULL, owner TEXT NOT NULL, term TEXT NOT NULL,
         note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, frequency INTEGER NOT NULL,
-        PRIMARY KEY (tenant, owner, term, note)) WITHOUT ROWID""",
+        length INTEGER NOT NULL, PRIMARY KEY (tenant, owner, term, note)) WITHOUT ROWID""",
     "CREATE INDEX note_terms_note ON note_terms (note)",
     """CREATE TABLE note_links (
         note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE,
@@ -233,6 +236,12 @@ NOTES = (
             ('semantic', 'temporal', 'topical', 'contradicts', 'supersedes')),
         strength REAL NOT NULL, PRIMARY KEY (note, other, kind)) WITHOUT ROWID""",
     "CREATE INDEX note_links_other ON note_links (other, kind)",
+    # What was read of the vectors holds as long as this number.
+    *(
+        f"""CREATE TRIGGER notes_version_{name} AFTER {event} ON notes BEGIN
+        UPDATE meta SET value = value + 1 WHERE key = 'notes_version'; END"""
+        for name, event in (("deleted", "DELETE"), ("embedded", "UPDATE OF model"))
+    ),
 )
 
 # Keys of callers, by the hash of their secret: `rate` and `tokens_per_day` where a key has its own,

@@ -48,7 +48,7 @@ conversation_turns: id conversation run_id question created_at clarification rep
 notes: id note_id tenant owner content context keywords tags language subject value replaces
     importance provenance conversation run_id documents observed_at created_at changed_at model
     vector length sum
-note_terms: tenant owner term note frequency
+note_terms: tenant owner term note frequency length
 note_links: note other kind strength
 erasures: id collection_id documents at
 erasure_leftovers: kind name
@@ -94,7 +94,7 @@ def test_a_fresh_catalogue_has_exactly_these_tables_and_counters(
     meta = dict(connection.execute("SELECT key, value FROM meta"))
     assert len(meta.pop(ID_SECRET)) == 32
     last = {f"last_{table}": "0" for table in ("collections", "documents", "chunks")}
-    assert meta == {"index_version": "0", "unswept": "1", **last}
+    assert meta == {"index_version": "0", "unswept": "1", "notes_version": "0", **last}
     assert format_of(tmp_path / CATALOGUE) == FORMAT
 
 

@@ -1,0 +1,102 @@
+"""Which sentences of a turn are worth a note: rows in four languages, and turns of others."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.notes import NoteDraft, TurnSource
+from languages.language import read_yaml
+from reasoning.statements import asks_to_keep, find_statements, repeats_answer
+
+ROWS = read_yaml(Path(__file__).with_name("statement_rows.yaml"))
+LOCOMO = Path(__file__).parents[3] / "shared" / "data" / "locomo" / "conversations.jsonl"
+
+
+def stated(text: str) -> list[NoteDraft]:
+    return find_statements(text, TurnSource(conversation="c", run_id="r", quote=text))
+
+
+@pytest.mark.parametrize("language", ROWS)
+def test_statements_are_kept_and_talk_is_not(language: str) -> None:
+    rows = ROWS[language]
+    missed = [text for text in rows["kept"] if not stated(text)]
+    assert len(missed) <= 0.1 * len(rows["kept"]), missed
+    assert [text for text in rows["left"] if stated(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "subject"),
+    [
+        ("My name is Olena.", "call me Max", "i|name"),
+        ("Меня зовут Олена.", "Мене звати Оксана", "i|name"),
+        ("Our deadline is June 3.", "our deadline is now June 10", "our|deadlin"),
+        ("I live in Kyiv.", "Yesterday I moved to Rome.", "i|live"),
+        ("I like tea.", "I don't like tea", "i|like|tea"),
+        ("我叫李华。", "我的名字是王伟。", "i|name"),
+    ],
+)
+def test_what_says_something_new_of_a_subject_replaces(
+    first: str, second: str, subject: str
+) -> None:
+    [one], [other] = stated(first), stated(second)
+    assert one.subject == other.subject == subject
+    assert one.replaces and other.replaces and one.value != other.value
+
+
+def test_relatives_may_be_several_and_their_names_are_compared() -> None:
+    [one], [other] = stated("My sister is Anna."), stated("My sister is Berta.")
+    assert one.subject == other.subject and not one.replaces and one.value != other.value
+    assert stated("My sister is tall.")[0].subject == ""
+
+
+def test_each_clause_is_quoted_as_it_was_typed() -> None:
+    text = "Hi, I’m Sam and I’ve got two cats. How are you? Thanks!"
+    assert [one.content for one in stated(text)] == ["I’m Sam", "I’ve got two cats."]
+    for one in stated(text):
+        assert isinstance(one.provenance, TurnSource) and one.provenance.quote in text
+
+
+def test_an_answer_is_not_kept_as_a_statement_of_the_user() -> None:
+    [draft] = stated("Our deadline is June 3.")
+    assert repeats_answer(draft, ["The deadline of our project is June 3."])
+    assert not repeats_answer(draft, ["The deadline is May 3.", ""])
+
+
+@pytest.mark.parametrize(
+    "text", ["Remember this.", "запомни это", "Збережи цю відповідь", "记住这个"]
+)
+def test_an_answer_is_kept_when_that_is_asked(text: str) -> None:
+    assert asks_to_keep(text) and stated(text) == []
+    assert not asks_to_keep("Remember that I live in Rome.")
+
+
+def test_a_pasted_text_is_no_statement() -> None:
+    assert stated("I live in Kyiv. " * 30) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["i " * 3000, "my a" * 3000, "I am " + "very " * 2000, "我" * 3000, "thanks " * 2000]
+)
+def test_no_text_takes_long(text: str) -> None:
+    started = time.perf_counter()
+    stated(text)
+    assert time.perf_counter() - started < 2
+
+
+@pytest.mark.skipif(not LOCOMO.exists(), reason="the data set is not on this machine")
+def test_short_turns_of_others_without_a_speaker_leave_no_note() -> None:
+    """Of turns of five words or fewer almost none states anything."""
+    turns: list[dict[str, Any]] = [
+        turn
+        for line in LOCOMO.read_text(encoding="utf-8").splitlines()
+        for session in json.loads(line)["sessions"]
+        for turn in session["turns"]
+    ]
+    short = [turn["text"] for turn in turns if len(turn["text"].split()) <= 5]
+    kept = [text for text in short if stated(text)]
+    assert len(short) > 100 and len(kept) <= 0.05 * len(short), kept
