@@ -12,25 +12,23 @@ from langgraph.types import Send
 
 from core.recall import KEYWORD_SEARCH, READ_MEMORY, SEMANTIC_SEARCH
 from graph.context import Context
+from graph.reading import recall_of
 from graph.state import MAX_DRAFTS, Graph, InputState, OutputState, State, Update
+from nodes.choose_action import choose_action
 from nodes.clarify import clarify
 from nodes.compose_query import compose_query
 from nodes.extract import extract
+from nodes.final_answer import final_answer
 from nodes.generate import generate
 from nodes.grade_documents import grade_documents
-from nodes.memory import (
-    choose_action,
-    final_answer,
-    keyword_search,
-    read_memory,
-    recall_of,
-    semantic_search,
-)
+from nodes.keyword_search import keyword_search
 from nodes.merge_hits import merge_hits
 from nodes.plan import plan
+from nodes.read_memory import read_memory
 from nodes.refuse import refuse
 from nodes.retrieve import retrieve
 from nodes.rewrite import rewrite
+from nodes.semantic_search import semantic_search
 from nodes.stop_condition import stop_condition
 from nodes.understand import understand
 from nodes.verify import verify

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from commands import Carrel
 
 CORPUS = (
@@ -37,7 +38,10 @@ def written(folder: Path) -> Path:
     return folder
 
 
-def test_memory_is_measured_by_category(carrel: Carrel, tmp_path: Path) -> None:
+def test_memory_is_measured_by_category(
+    carrel: Carrel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARREL_CACHE", str(tmp_path / "cache"))
     data, out = written(tmp_path), tmp_path / "out"
     done = carrel(
         *("eval", "memory", str(data), "--against", "retrieval", "--out", str(out), "--json"),

@@ -1,18 +1,13 @@
-"""The memory agent: choose an action, search notes, read them, answer from them."""
+"""Answer from the notes that were read."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from langgraph.runtime import Runtime
 
-from core.budget import ANSWER_STEPS, Room, Usage
-from core.errors import CallerError
-from core.language.scan import estimate_tokens
-from core.recall import FINAL_ANSWER, NOTE, READ_MEMORY, RecallState
-from core.types import Call, Claim, Draft, Evidence, Plan, StopReason, Understanding
+from core.recall import RecallState
+from core.types import Claim, Draft, Evidence, Plan, StopReason, Understanding
 from graph.context import Context
-from graph.reading import ENOUGH_GRADE
+from graph.reading import ENOUGH_GRADE, notes_of, recall_of
 from graph.state import MAX_DRAFTS, Outcome, State, Update
 from reasoning.rules.recall import (
     about_asked,
@@ -22,51 +17,8 @@ from reasoning.rules.recall import (
     short_claim,
     stated_about,
 )
-from tools.types import ToolResult
 
 BEST_GRADE = 3  # of a note of just the subject that is asked for
-
-
-def choose_action(state: State, runtime: Runtime[Context]) -> Update:
-    """Choose the next action; the last one that loops or budget allow must be the answer."""
-    context, recall = runtime.context, recall_of(state)
-    began = context.clock()
-    left = context.budget.steps - ANSWER_STEPS - state["usage"].steps
-    forced = recall.must_answer or left <= ANSWER_STEPS
-    with context.thinking(state) as ledger:
-        if forced or context.budget.exceeded(state["usage"]) is not None:
-            action, reason = Call(tool=FINAL_ANSWER), "no other action is left"
-        else:
-            action, reason = context.reasoner.recall(recall, notes_of(state)), ""
-    step = context.step(
-        "choose_action",
-        began,
-        ledger,
-        decision=action.tool,
-        reason=reason,
-        arguments=action.arguments,
-    )
-    return {
-        "recall": recall.model_copy(update={"action": action}),
-        "usage": context.spent(state["started"], ledger),
-        "trail": [step],
-        "warnings": ledger.warnings,
-    }
-
-
-def keyword_search(state: State, runtime: Runtime[Context]) -> Update:
-    """Find notes by words."""
-    return _act(state, runtime.context)
-
-
-def semantic_search(state: State, runtime: Runtime[Context]) -> Update:
-    """Find notes by meaning."""
-    return _act(state, runtime.context)
-
-
-def read_memory(state: State, runtime: Runtime[Context]) -> Update:
-    """Read notes that were found, with those linked to them."""
-    return _act(state, runtime.context)
 
 
 def final_answer(state: State, runtime: Runtime[Context]) -> Update:
@@ -118,63 +70,6 @@ def _outcome(recall: RecallState, state: State, *, answers: bool) -> Outcome:
     if not recall.first:
         return state["outcome"]
     return "never" if asks_what_was_stated(recall.question, recall.language) else "next"
-
-
-def recall_of(state: State) -> RecallState:
-    """Return what the memory agent knows."""
-    recall = state.get("recall")
-    if recall is None:
-        raise TypeError("memory is not asked")
-    return recall
-
-
-def notes_of(state: State) -> list[Evidence]:
-    """Return the notes that came back so far."""
-    return [one for one in state.get("evidence") or [] if one.kind == NOTE]
-
-
-def _act(state: State, context: Context) -> Update:
-    """Call the tool of the action, and note what came back."""
-    recall = recall_of(state)
-    action = recall.action
-    if action is None:
-        raise TypeError("no action is chosen")
-    began, known = context.clock(), {one.evidence_id for one in notes_of(state)}
-    notes: list[str] = []
-    with context.thinking(state) as ledger:
-        ledger.room = Room(context.budget.tokens_for(state["usage"], answering=False), known)
-        deadline = context.deadline(state["started"])
-        try:
-            result = context.tools.run(action.tool, action.arguments, context.auth, deadline)
-        except CallerError as error:
-            notes.append(f"{action.tool}: {error}")
-            result = ToolResult(auth_filter=context.auth.describe())
-    names = [one.evidence_id for one in result.evidence]
-    new = [one for one in result.evidence if one.evidence_id not in known]
-    tokens = sum(estimate_tokens(one.text) for one in new)
-    seen: dict[str, Any] = {"read": [*recall.read, *names]}
-    if action.tool != READ_MEMORY:
-        seen = {"found": [*recall.found, names]}
-    values = {"tokens": recall.tokens + tokens, "trajectory": [*recall.trajectory, action]}
-    step = context.step(
-        action.tool,
-        began,
-        ledger,
-        decision=f"{len(names)} notes",
-        reason="; ".join(result.notes),
-        tool=action.tool,
-        arguments=action.arguments,
-        auth_filter=result.auth_filter,
-        evidence=[(one.evidence_id, round(one.score, 4)) for one in result.evidence],
-    )
-    spent = context.spent(state["started"], ledger)
-    return {
-        "recall": recall.model_copy(update={**seen, **values, "action": None}),
-        "evidence": result.evidence,
-        "usage": spent.plus(Usage(tool_calls=1, tokens=tokens, dropped=result.dropped)),
-        "trail": [step],
-        "warnings": [*notes, *ledger.warnings],
-    }
 
 
 def _graded(asked: Plan, read: list[Evidence], context: Context) -> list[Evidence]:
