@@ -24,7 +24,7 @@ NoteId = Annotated[str, typer.Argument(metavar="NOTE_ID", help="Its id.", show_d
 @app.command("list")
 @with_options
 def list_notes(options: CallerOptions, as_json: Json = False) -> None:
-    """List the notes of a user, newest first, also those that later ones supersede."""
+    """List the notes of a user, newest first, superseded ones too."""
     with opened_catalogue(options.settings()) as opened:
         notes = opened.notes.list_notes(options.auth)
     if as_json:
@@ -38,7 +38,7 @@ def list_notes(options: CallerOptions, as_json: Json = False) -> None:
 @app.command("show")
 @with_options
 def show(note_id: NoteId, options: CallerOptions, as_json: Json = False) -> None:
-    """Show a note: what it says, where it comes from, and the notes it is linked with."""
+    """Show a note, its source and its links."""
     auth = options.auth
     with opened_catalogue(options.settings()) as opened:
         note = opened.notes.load_note(auth, storable(note_id))
@@ -70,7 +70,7 @@ def edit(
     options: CallerOptions,
     as_json: Json = False,
 ) -> None:
-    """Write a new version of a note under its id; the version before is kept as superseded."""
+    """Write a new version of a note; the one before stays, superseded."""
     with opened_catalogue(options.settings()) as opened:
         note = opened.notes.edit_note(options.auth, storable(note_id), storable(text))
     if as_json:
@@ -106,7 +106,7 @@ def delete(
 @app.command("export")
 @with_options
 def export(options: CallerOptions, as_json: Json = False) -> None:
-    """Print all notes of a user as one JSON object, with or without --json."""
+    """Print all notes of a user as JSON."""
     with opened_catalogue(options.settings()) as opened:
         notes = opened.notes.list_notes(options.auth)
     print_json({"notes": [one.describe() for one in notes]})

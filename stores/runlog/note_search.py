@@ -153,9 +153,10 @@ class NoteSearch(CataloguePart):
         for start in range(0, len(best), step or 1):
             part = best[start : start + step]
             notes = self._loaded(auth, [row_id for row_id, _ in part])
-            found += [
-                FoundNote(note=notes[one], score=score) for one, score in part if one in notes
-            ]
+            for row_id, score in part:
+                note = notes.get(row_id)
+                if note is not None and not (current and note.superseded_by):
+                    found.append(FoundNote(note=note, score=score))
             if 0 <= limit <= len(found):
                 break
         return found if limit < 0 else found[:limit]

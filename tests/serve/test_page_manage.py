@@ -44,6 +44,28 @@ def test_the_readers_of_a_document_are_replaced(served: Served, browser_page: Pa
     assert listed.status_code == 400  # as if there were no such collection
 
 
+def test_a_note_is_seen_edited_and_deleted_by_its_owner(served: Served, browser_page: Page) -> None:
+    uploaded(served, "yew.md", "# Yews\n\nA yew is evergreen.", collection="yews")
+    with served.client("writer") as client:
+        begun = client.post("/api/v1/conversations", json={"collection": "yews"}).json()
+        talk = begun["conversation_id"]
+        sent = {"question": "My name is <b>Olena</b>.", "conversation_id": talk}
+        assert client.post("/api/v1/chat", json=sent).status_code == 200
+    page = enter(browser_page, served, "writer", "#/memory")
+    note = page.get_by_role("listitem").filter(has_text="My name is <b>Olena</b>.")
+    expect(note).to_contain_text("you stated it")
+    note.get_by_role("button", name="Edit").click()
+    page.get_by_label("What it says").fill("My name is Oksana.")
+    page.get_by_role("button", name="Keep").click()
+    expect(page.get_by_text("you edited it")).to_be_visible()
+    expect(page.get_by_text("superseded on")).to_be_visible()
+    assert axe_violations(page) == []
+    note = page.get_by_role("listitem").filter(has_text="My name is Oksana.")
+    note.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("Nothing is remembered yet.")).to_be_visible()
+
+
 def test_a_document_goes_in_is_asked_about_and_is_deleted(
     served: Served, browser_page: Page, browser_pages: BrowserPages, tmp_path: Path
 ) -> None:

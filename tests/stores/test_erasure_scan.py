@@ -16,6 +16,7 @@ from scanning import encoded, holding
 
 from core.auth import AuthContext
 from core.errors import AbsentError, OperatorError
+from core.notes import ClaimSource, NoteDraft
 from core.profile import Profile
 from core.trace import ModelCall, RunRecord, Step
 from core.types import Clarification
@@ -101,6 +102,12 @@ def fill(
     asks = Clarification(question=f"Which {TITLE}?", options=[TITLE, "harbour"])
     turn = KeptTurn(f"r-{tenant}", TYPED, asks, reply=TYPED)
     store.runs.save_turn(kept, turn, "c1", title=TYPED, waiting=True)
+    reader = AuthContext(tenant=tenant, user="ann")
+    [cited] = store.runs.load(reader, f"r-{tenant}").result["claims"][0]["citations"]
+    source = ClaimSource(run_id=f"r-{tenant}", conversation=kept.id, citations=[cited])
+    [note] = store.notes.write_notes(reader, [NoteDraft(content=text, provenance=source)])
+    vectors = {note.note_id: embedder.embed_query(text)}
+    store.notes.store_note_vectors(reader, embedder.model_id, vectors, embedder.similarity)
     states(store.folder, [kept.id], text)
     jobs = JobRows(parts(store).database, kept=10)
     jobs.save(JobRow("j1" + tenant, "upload", tenant, "ann", "main", NAME, state="done"))
@@ -131,7 +138,7 @@ def test_no_file_holds_a_forgotten_document(
     [of_vectors] = [names[-1] for names in FOLDERS.values() if (full.folder / names[-1]).exists()]
     assert found >= {"catalogue.sqlite3-wal", THREADS, of_vectors}
     assert forget(full, main) == {
-        "documents": 1, "chunks": 2, "vectors": 2, "files": 1, "runs": 1,
+        "documents": 1, "chunks": 2, "vectors": 2, "files": 1, "runs": 1, "notes": 1,
         "conversations": 1, "jobs": 1,
     }  # fmt: skip
     assert full.maintenance.tidy()
