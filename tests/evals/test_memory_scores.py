@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import CallerError
-from evals.memory import DialogueTurn, drafts_of, read_questions, read_turns
+from evals.dialogues import DialogueTurn, drafts_of, read_questions, read_turns
 from evals.memory_scores import METRICS, scores, word_f1
 
 
