@@ -245,11 +245,13 @@ class Session:
         given: PlanFile | None = None,
         *,
         clarify: bool = False,
+        remembers: bool = False,
         where: Sequence[str] = (),
     ) -> Context:
         """Build the context of one run for a verified caller.
 
-        Of several collections the first one's profile sets what is no matter of searching.
+        Of several collections the first one's profile sets what is no matter of searching. A run
+        that `remembers` keeps notes, and reads the caller's where there are any.
         """
         indexes = self.indexes(auth, collection)
         index = indexes[0]
@@ -272,7 +274,14 @@ class Session:
             pipeline=pipeline,
             given=given,
             may_clarify=clarify,
+            remembers=remembers and self.settings.memory,
+            recalls=remembers and self._has_notes(auth),
         )
+
+    def _has_notes(self, auth: AuthContext) -> bool:
+        """Tell whether the caller has notes that are in use."""
+        rights = auth.rights
+        return self.settings.memory and bool(self.notes.list_notes(rights, current=True, limit=1))
 
     def _reasoner(self, index: Index, tools: Toolbox, pipeline: PipelineName) -> Reasoner:
         """Let a chat model decide where there is one; the classic pipeline only writes with it."""
@@ -353,7 +362,14 @@ class Session:
         collection = joined_names([collection])
         may = clarify and kept is not None
         context = self.context(
-            auth, collection, pipeline, cancelled, given, clarify=may, where=where
+            auth,
+            collection,
+            pipeline,
+            cancelled,
+            given,
+            clarify=may,
+            remembers=kept is not None,
+            where=where,
         )
         asked = ActiveRun(text, collection, context, on_step, on_stream, where=where)
         if kept is not None:

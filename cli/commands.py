@@ -163,6 +163,7 @@ class EvalCommands(LazyGroup):
         "compare": "cli.evaluation.eval:compare",
         "trajectories": "cli.evaluation.trajectories:trajectories",
         "claims": "cli.evaluation.claims:claims",
+        "memory": "cli.evaluation.memory:memory",
         "ers": "cli.commands:ers",
     }
 

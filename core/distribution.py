@@ -11,7 +11,7 @@ DISTRIBUTION = "carrel-rag"  # on the package index, where "carrel" is another p
 EXTRAS = {  # the modules that come with each, as the code imports them
     "chroma": ("chromadb", "langchain_chroma"),
     "entities": ("spacy",),
-    "eval": ("ir_measures", "matplotlib", "sklearn"),
+    "eval": ("ir_measures", "matplotlib", "nltk", "rouge_score", "sklearn"),
     "huggingface": ("langchain_huggingface", "sentence_transformers", "torch", "transformers"),
     "llama": ("llama_cpp",),
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),

@@ -10,34 +10,73 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
+from core.recall import KEYWORD_SEARCH, READ_MEMORY, SEMANTIC_SEARCH
 from graph.context import Context
+from graph.reading import recall_of
 from graph.state import MAX_DRAFTS, Graph, InputState, OutputState, State, Update
+from nodes.choose_action import choose_action
 from nodes.clarify import clarify
 from nodes.compose_query import compose_query
 from nodes.extract import extract
+from nodes.final_answer import final_answer
 from nodes.generate import generate
 from nodes.grade_documents import grade_documents
+from nodes.keyword_search import keyword_search
 from nodes.merge_hits import merge_hits
 from nodes.plan import plan
+from nodes.read_memory import read_memory
 from nodes.refuse import refuse
 from nodes.retrieve import retrieve
 from nodes.rewrite import rewrite
+from nodes.semantic_search import semantic_search
 from nodes.stop_condition import stop_condition
 from nodes.understand import understand
 from nodes.verify import verify
 from reasoning.planning.compiler import NodeName, node_of, operation_named
 
 
-def after_understand(state: State) -> Literal["clarify", "plan", "refuse"] | NodeName | list[Send]:
+def after_understand(
+    state: State,
+) -> Literal["clarify", "choose_action", "plan", "refuse"] | NodeName | list[Send]:
     """Ask back about a question that names nothing; refuse where the budget allows no search.
 
-    One that is surely plain goes straight to its search, any other to the planner.
+    One about its speaker goes to memory first, one that is surely plain straight to its search, any
+    other to the planner.
     """
     if state.get("clarification") is not None:
         return "clarify"
     if state.get("outcome") == "never":
         return "refuse"
+    recall = state.get("recall")
+    return "choose_action" if recall is not None and recall.first else to_documents(state)
+
+
+def to_documents(state: State) -> Literal["plan"] | NodeName | list[Send]:
+    """Search for a question that is surely plain, plan any other."""
     return sent(state) if state["path"] == "plain" else "plan"
+
+
+Action = Literal["keyword_search", "semantic_search", "read_memory", "final_answer"]
+
+
+def after_choose_action(state: State) -> Action:
+    """Carry out the action that was chosen."""
+    action = recall_of(state).action
+    return cast(Action, action.tool if action is not None else "final_answer")
+
+
+def after_final_answer(
+    state: State,
+) -> Literal["verify", "plan", "refuse", "clarify"] | NodeName | list[Send]:
+    """Check what memory answers; else ask the documents, or end where they were asked."""
+    match state["outcome"]:
+        case "enough":
+            return "verify"
+        case "never":
+            return "refuse"
+        case "unclear":
+            return "clarify"
+    return to_documents(state)
 
 
 def sent(state: State) -> NodeName | list[Send]:
@@ -50,8 +89,11 @@ def sent(state: State) -> NodeName | list[Send]:
 
 def after_stop_condition(
     state: State,
-) -> Literal["generate", "rewrite", "plan", "refuse", "clarify"]:
-    """Follow what the stop condition decided."""
+) -> Literal["generate", "rewrite", "plan", "refuse", "clarify", "choose_action"]:
+    """Follow what the stop condition decided; what no document answers, memory may."""
+    recall = state.get("recall")
+    if state["outcome"] in ("never", "unclear") and recall is not None and not recall.over:
+        return "choose_action"
     match state["outcome"]:
         case "enough":
             return "generate"
@@ -89,6 +131,11 @@ NODES: tuple[Node, ...] = (
     stop_condition,
     rewrite,
     clarify,
+    choose_action,
+    keyword_search,
+    semantic_search,
+    read_memory,
+    final_answer,
     generate,
     verify,
     refuse,
@@ -131,7 +178,13 @@ def build_graph(
         builder.add_node(name, cast(Any, wrap(node) if wrap else _in_own_context(node)))
     builder.add_edge(START, "understand")
     builder.add_conditional_edges(
-        "understand", after_understand, ["retrieve", "plan", "clarify", "refuse"]
+        "understand", after_understand, ["retrieve", "plan", "clarify", "choose_action", "refuse"]
+    )
+    builder.add_conditional_edges("choose_action", after_choose_action)
+    for name in (KEYWORD_SEARCH, SEMANTIC_SEARCH, READ_MEMORY):
+        builder.add_edge(name, "choose_action")
+    builder.add_conditional_edges(
+        "final_answer", after_final_answer, ["verify", "retrieve", "plan", "refuse", "clarify"]
     )
     builder.add_conditional_edges("plan", sent, [*OPERATING])
     for name in OPERATING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.operations import ENTITY, AnyOperation, FilledQuery, MapRetrieve, Register, Retrieve
+from core.recall import NOTE, RecallState
 from core.types import Evidence, Finding, Plan, SubQuestion
 from graph.state import State
 from reasoning.planning.compiler import SEARCHES, operation_named
@@ -22,6 +23,8 @@ Search = Retrieve | MapRetrieve
 ENOUGH_GRADE = 2
 # The mark of a message that replies to a clarifying question: the question that it completes.
 STANDS_FOR = "stands_for"
+# The mark of a reply to a turn that asks nothing, which no later question goes on from.
+NOTED = "noted"
 
 
 def operation_of(state: State) -> AnyOperation:
@@ -138,3 +141,16 @@ def find_evidence(state: State, chunk_ids: Sequence[str]) -> list[Evidence]:
     """Return the evidence of these chunks, in their order."""
     known = {item.chunk_id: item for item in state.get("evidence") or []}
     return [known[name] for name in chunk_ids if name in known]
+
+
+def recall_of(state: State) -> RecallState:
+    """Return what the memory agent knows."""
+    recall = state.get("recall")
+    if recall is None:
+        raise TypeError("memory is not asked")
+    return recall
+
+
+def notes_of(state: State) -> list[Evidence]:
+    """Return the notes that came back so far."""
+    return [one for one in state.get("evidence") or [] if one.kind == NOTE]

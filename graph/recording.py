@@ -152,6 +152,7 @@ class Recorder:
             "budget": context.budget.model_dump(),
             "given": context.given.model_dump(mode="json") if context.given else None,
             "clarify": context.may_clarify,
+            "memory": [context.remembers, context.recalls],
             "where": list(where),
             "warnings": [of_session, len(result["warnings"])],
             "seed": [kind, base64.b64encode(data).decode()],
@@ -247,6 +248,7 @@ class Recording:
     budget: Budget
     given: PlanFile | None
     clarify: bool
+    memory: list[bool]  # whether it remembers, and recalls
     where: list[str]
     warnings: list[int]  # of the session, and all with which the run ended
     seed: dict[str, Any]
@@ -276,6 +278,7 @@ def decoded(run: RunRecord) -> Recording:
         budget=Budget(**body["budget"]),
         given=PlanFile.model_validate(body["given"]) if body["given"] else None,
         clarify=body["clarify"],
+        memory=body.get("memory", [False, False]),  # of runs before there was one
         where=body["where"],
         warnings=body["warnings"],
         seed=state_serializer().loads_typed((kind, base64.b64decode(data))),

@@ -100,6 +100,8 @@ class Player:
             pipeline=cast(PipelineName, run.pipeline),
             given=recording.given,
             may_clarify=recording.clarify,
+            remembers=recording.memory[0],
+            recalls=recording.memory[1],
             within=self.within,
         )
 

@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 
 from core.budget import Usage
 from core.operations import OPERATIONS, AnyOperation, FilledQuery, Register
+from core.recall import RecallState
 from core.trace import Step
 from core.types import (
     Answer,
@@ -29,7 +30,7 @@ from core.types import (
 MARK = "+crc32:"
 STATE_TYPES: tuple[type, ...] = (
     *(Answer, Draft, Evidence, Plan, Step, StopReason, Understanding, Usage),
-    *(Call, Clarification, FilledQuery, Register),
+    *(Call, Clarification, FilledQuery, RecallState, Register),
     *list[type](OPERATIONS.values()),
 )
 
@@ -116,6 +117,11 @@ class State(TypedDict, total=False):
     query: Understanding
     # How the question was sent on: straight to its search, or to the planner (understand).
     path: Path
+    # The question as it is put to memory, and what its agent knows (understand, stop_condition,
+    # choose_action, the tools of memory, final_answer); None where memory is not asked.
+    recall: RecallState | None
+    # What the question states that is kept as notes (understand).
+    statements: list[str]
     # The sub-questions with their tools (understand for a plain question, plan).
     plan: Plan
     # What the plan compiles to (understand for a plain question, plan); stop_condition extends it.

@@ -52,6 +52,7 @@ class Language(BaseModel):
     near: tuple[str, ...] = ()
     yes_or_no: Literal["first", "anywhere"] = "first"
     question_mark: str = "?"
+    full_stop: str = "."
     singular: tuple[tuple[str, str], ...] = ()
     past: str = "(?!)"
     gerund: str = ""

@@ -9,14 +9,15 @@ from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from core.errors import CallerError
+from core.recall import NOTE
 from core.time_limit import TimeUpError
 from core.trace import Step
 from core.types import Answer, Evidence, Plan, StopReason
 from graph.context import Context
-from graph.reading import asked_plan, orphans
+from graph.reading import NOTED, asked_plan, orphans
 from graph.state import State, Update
 from reasoning.clarifying import plain_text
-from reasoning.rendering import Help, render_refusal
+from reasoning.rendering import Help, render_noted, render_refusal
 from reasoning.rules.answering.summaries import SUMMARISE
 from reasoning.rules.values.versions import is_other_version
 from reasoning.types import Reasoner
@@ -43,11 +44,17 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         or is_other_version(state["query"].question, state["query"].language, item)
     ]
     given, steps = _help(state, plan, context)
-    given = given._replace(similar=list(dict.fromkeys(similar)))
+    recall = state.get("recall")
+    given = given._replace(
+        similar=list(dict.fromkeys(similar)), recalled=recall is not None and recall.first
+    )
+    statements = state.get("statements") or []
     text = render_refusal(state["query"], plan, tools, reason, given)
+    if statements:
+        text = render_noted(state["query"], statements)
     answer = Answer(
         text=text,
-        refused=True,
+        refused=not statements,
         stop_reason=reason,
         missing=[question.text for question in plan.questions] if plan else [],
         warnings=list(dict.fromkeys(state.get("warnings") or [])),
@@ -62,7 +69,7 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
     spent = context.elapsed(state["started"])
     return {
         "answer": answer,
-        "messages": [AIMessage(content=text)],
+        "messages": [AIMessage(text, additional_kwargs={NOTED: True} if statements else {})],
         # However little is left, a refusal is given.
         "usage": spent.model_copy(update={"steps": int(is_left), "tool_calls": len(steps)}),
         "trail": [*steps, step],
@@ -88,7 +95,9 @@ def _help(state: State, plan: Plan | None, context: Context) -> tuple[Help, list
 
 def _nearest(given: Help, plan: Plan, evidence: Sequence[Evidence], reasoner: Reasoner) -> Help:
     """Add what comes nearest to the first question for which anything does."""
-    passages = {item.evidence_id: item for item in evidence if item.tool != SUMMARISE}
+    passages = {
+        item.evidence_id: item for item in evidence if item.tool != SUMMARISE and item.kind != NOTE
+    }
     for question in plan.questions:
         near = reasoner.nearest(question, list(passages.values()))
         if given.near is None or near.evidence_id:

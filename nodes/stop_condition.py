@@ -20,6 +20,7 @@ from core.operations import (
     Retrieve,
     UnionHits,
 )
+from core.recall import NOTE
 from core.settings import Settings
 from core.types import Clarification, Plan, StopReason, SubQuestion
 from graph.context import Context
@@ -255,9 +256,11 @@ def _follow(state: State, search: Search, course: ReplanState, context: Context)
 def _asks_back(state: State, verdict: Decision, context: Context) -> Clarification | None:
     """Return what to ask instead of a refusal; when a limit was met there is nothing to go on."""
     refuses = verdict.outcome == "never" and verdict.reason == StopReason.no_relevant_evidence
-    if not refuses or not context.may_ask(state.get("clarified", 0)):
+    may_ask = context.may_ask(state.get("clarified", 0)) and not state.get("statements")
+    if not refuses or not may_ask:
         return None
-    return not_found(state["query"].question, state.get("evidence") or [])
+    found = [one for one in state.get("evidence") or [] if one.kind != NOTE]
+    return not_found(state["query"].question, found)
 
 
 def _verdict(

@@ -12,12 +12,16 @@ from langgraph.types import Overwrite
 from core.budget import SEARCH_STEPS, Usage
 from core.language.detect import detect_language
 from core.language.scan import words_replaced
+from core.notes import TurnSource
+from core.recall import RecallState
 from core.types import Plan, StopReason, Understanding
 from graph.context import ONE_SEARCH, Context
-from graph.reading import STANDS_FOR
+from graph.reading import NOTED, STANDS_FOR
 from graph.state import Path, State, Update
 from reasoning.clarifying import unclear
 from reasoning.planning.compiler import ready
+from reasoning.rules.recall import asks_memory
+from reasoning.statements import find_statements
 from reasoning.types import Turn, recent
 
 
@@ -41,12 +45,15 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
         update["clarified"] = clarified
     notes: list[str] = []
     with context.thinking({"started": started, "usage": before, "trail": trail}) as ledger:
+        statements = _statements(question, context)
+        recall = None if statements else _recall(question, context)
         may_ask = context.given is None and context.may_ask(clarified)
+        may_ask = may_ask and not statements and not (recall and recall.first)
         asks = unclear(question, recent(history, context.settings)) if may_ask else None
         query = _unknown(question) if asks else _understood(question, history, context)
         path = _path(query, context)
         if asks is not None:
-            update["clarification"] = asks
+            update["clarification"], recall = asks, None
         elif path == "plain":  # one question needs no planner: its tools are chosen here
             made, operations, notes = context.planned(query)
             wave = [operation.out for operation in ready(operations, [])]
@@ -65,6 +72,8 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     if question != waiting:  # the next turn's history needs it among the messages
         update["messages"] = [HumanMessage(question)]
     update["outcome"] = "next" if limit is None else "never"
+    update |= {"recall": recall} if recall is not None else {}
+    update |= {"statements": statements} if statements else {}
     update |= {"question": query.question, "started": started, "query": query, "path": path}
     reduced = {"usage": usage, "trail": [step], "warnings": warnings}
     if goes_on:
@@ -89,6 +98,23 @@ def _understood(question: str, history: Sequence[Turn], context: Context) -> Und
     found = {} if classic else context.tools.corrections(question, language, context.auth)
     query = context.reasoner.understand(words_replaced(question, found), history)
     return query.model_copy(update={"corrected": found}) if found else query
+
+
+def _statements(question: str, context: Context) -> list[str]:
+    """Return what a turn that asks nothing states, where it is kept as notes."""
+    if not context.remembers or context.given is not None or "?" in question or "？" in question:
+        return []
+    source = TurnSource(conversation="-", run_id="-", quote=question)  # those of now come later
+    return [one.content for one in find_statements(question, source)]
+
+
+def _recall(question: str, context: Context) -> RecallState | None:
+    """Return the question for memory, where the run remembers; None for a plan that is given."""
+    if not context.recalls or context.given is not None:
+        return None
+    language = detect_language(question)
+    first = asks_memory(question, language)
+    return RecallState(question=question, language=language, first=first)
 
 
 def _unknown(question: str) -> Understanding:
@@ -134,8 +160,8 @@ def clear_earlier_run(state: State) -> Update:
     Messages stay: they are the history.
     """
     plain: Update = {
-        **dict.fromkeys(("clarification", "plan", "answer", "draft")),
-        **{name: [] for name in ("operations", "wave", "done", "unsupported")},
+        **dict.fromkeys(("clarification", "plan", "answer", "draft", "recall")),
+        **{name: [] for name in ("operations", "wave", "done", "unsupported", "statements")},
         **{name: {} for name in ("chosen", "rewritten", "covered")},
         **dict.fromkeys(("backtracks", "replans", "drafts"), 0),
         "evidence": Overwrite([]),
@@ -158,6 +184,7 @@ def question_and_history(messages: Sequence[AnyMessage]) -> tuple[str, list[Turn
                 turns.pop()  # the question asked back is no answer
             waiting = text
         elif message.type == "ai" and waiting:
-            turns.append(Turn(waiting, text))
+            if NOTED not in message.additional_kwargs:
+                turns.append(Turn(waiting, text))
             waiting = ""
     return waiting, turns

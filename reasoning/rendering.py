@@ -10,6 +10,7 @@ from core.auth import AuthContext
 from core.errors import shorten
 from core.language.passages import CODE_KIND
 from core.metadata import ANY, LABELS, ROW
+from core.recall import NOTE
 from core.trace import StreamEvent
 from core.types import (
     LIMITS,
@@ -58,7 +59,9 @@ def render_answer(
         lines.append(words.message("conflict"))
         for claim in (whole[place] for place in conflict.claims):
             item = by_chunk[claim.citations[0].chunk_id]
-            origin = (item.title or item.source, item.version, item.updated_at[:DAY])
+            note = item.kind == NOTE
+            named = item.section if note else item.title or item.source
+            origin = (named, item.version, "" if note else item.updated_at[:DAY])
             lines.append(f"– {', '.join(filter(None, origin))}: {_marked(claim, numbers)}")
     if missing:
         asked = {claim.question_id for claim in claims}
@@ -77,6 +80,7 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
     """Return the claims with their marks; one more claim of the last part only adds text."""
     numbers = numbered_sources(claims)
     by_chunk = {item.chunk_id: item for item in evidence}
+    claims = [_stated(claim, by_chunk) for claim in claims]
     lines: list[str] = []
     for question in plan.questions:
         own = [claim for claim in claims if claim.question_id == question.id]
@@ -143,7 +147,7 @@ class Help(NamedTuple):
 
     `near` comes nearest to an answer and stands in `passage`; `similar` are titles like the one
     that was asked for; `filters` are those of the caller, and `unfiltered` tells that the documents
-    answer without them; `rights` are those of who asks.
+    answer without them; `rights` are those of who asks, and `recalled` tells that memory was asked.
     """
 
     near: Nearest | None = None
@@ -152,6 +156,12 @@ class Help(NamedTuple):
     filters: Sequence[str] = ()
     unfiltered: bool = False
     rights: AuthContext | None = None
+    recalled: bool = False
+
+
+def render_noted(query: Understanding, statements: Sequence[str]) -> str:
+    """Say what of a turn that asks nothing is kept."""
+    return lexicon(query.language).message("noted").format(text="; ".join(statements))
 
 
 def render_refusal(
@@ -167,7 +177,8 @@ def render_refusal(
     looked_for = [question.query for question in plan.questions] if plan else [query.question]
     sentence = reasons.get(why.value, reasons[StopReason.no_relevant_evidence.value])
     limited = why in LIMITS and why.value in reasons
-    opening = words.message("limited").format(why=sentence) if limited else words.message("refusal")
+    first = words.message("not_mentioned" if given.recalled else "refusal")
+    opening = words.message("limited").format(why=sentence) if limited else first
     lines = [opening, *_nearest_lines(given, words)]
     if given.similar:
         lines.append(words.message("similar").format(titles="; ".join(given.similar)))
@@ -234,6 +245,17 @@ def _joined(claims: Sequence[Claim], numbers: dict[str, int], evidence: dict[str
     texts = [_marked(claim, numbers) for claim in claims]
     apart = any("\n" in one.text or _kind(one, evidence) == CODE_KIND for one in claims)
     return ("\n" if apart else " ").join(texts)
+
+
+def _stated(claim: Claim, evidence: dict[str, Evidence]) -> Claim:
+    """Return a claim that rests on a note with who stated it, when, and in which words."""
+    item = evidence.get(claim.citations[0].chunk_id)
+    if item is None or item.kind != NOTE:
+        return claim
+    words, quote = lexicon(item.language), claim.citations[0].quote
+    who = item.title or words.message("you")
+    whole = claim.text if claim.text == quote else f"{claim.text} – “{quote}”"
+    return claim.model_copy(update={"text": f"{whole} ({who}, {item.section})"})
 
 
 def _kind(claim: Claim, evidence: dict[str, Evidence]) -> str:

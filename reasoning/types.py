@@ -1,4 +1,4 @@
-"""The Reasoner protocol: who decides, behind six verbs, and one check."""
+"""The Reasoner protocol: who decides, behind seven verbs, and one check."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import NamedTuple, Protocol
 
 from pydantic import Field
 
+from core.recall import RecallState
 from core.settings import Settings
 from core.types import (
     AnswerKind,
+    Call,
     Draft,
     Evidence,
     Finding,
@@ -89,3 +91,6 @@ class Reasoner(Protocol):
 
     def nearest(self, question: SubQuestion, evidence: Sequence[Evidence]) -> Nearest:
         """Return what comes nearest to answering, and what it lacks."""
+
+    def recall(self, state: RecallState, notes: Sequence[Evidence]) -> Call:
+        """Choose the memory agent's next action from what it knows and the notes it has."""

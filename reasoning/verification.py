@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from core.language.detect import UNDETERMINED, detect_language
 from core.language.sentences import record_spans, sentence_spans
+from core.recall import NOTE
 from core.types import Citation, Claim, Evidence
 from reasoning.claims.support import Supporting
 from reasoning.claims.wording import OTHER_WORDS
@@ -44,6 +45,8 @@ def unsupported_reason(
     """
     if broken := _broken(claim, evidence):
         return broken
+    if _is_value(claim, evidence):
+        return ""
     quotes, languages, bare = [], set(), claim.text
     for citation in claim.citations:
         item = evidence[citation.evidence_id]
@@ -79,6 +82,13 @@ def settle(
     if reason and not _broken(claim, evidence):
         return _cited_again(claim, evidence), reason
     return (None if reason else claim), reason
+
+
+def _is_value(claim: Claim, evidence: Mapping[str, Evidence]) -> bool:
+    """Tell whether a claim is a part of what one note says, beside which the whole is shown."""
+    cited = claim.citations[0]
+    is_note = len(claim.citations) == 1 and evidence[cited.evidence_id].kind == NOTE
+    return is_note and claim.text in cited.quote and not ACTIVE.search(claim.text)
 
 
 def _cited_again(claim: Claim, evidence: Mapping[str, Evidence]) -> Claim | None:

@@ -16,7 +16,7 @@ from core.types import Evidence
 from models.embeddings import Embedder
 from models.reranker import Reranker
 from stores.index.port import SearchIndex
-from stores.ports import Catalogue, Trees
+from stores.ports import Catalogue, Notes, Trees
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
@@ -65,6 +65,11 @@ class Index:
     def trees(self) -> Trees:
         """Return the trees of collections."""
         return self.store.trees
+
+    @property
+    def notes(self) -> Notes:
+        """Return the notes of memory."""
+        return self.store.notes
 
     def vectors(self, chunk_ids: Sequence[str]) -> Vector:
         """Return the unit vectors of chunks, shape (n, dimension), zeros where one is missing."""

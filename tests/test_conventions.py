@@ -20,6 +20,7 @@ from source_trees import ROOT, files, imports, nodes, parsed, place
 
 import graph.build
 from core.auth import AuthContext
+from core.notes import NoteDraft, TurnSource
 from core.settings import Settings
 from core.types import Plan, SubQuestion
 from graph.build import NODES, build_graph
@@ -29,6 +30,7 @@ from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import RulesReasoner
 from retrievers.types import Index
+from stores.runlog.conversations import KeptTurn
 from stores.store import Store
 from tools.toolbox import Toolbox
 
@@ -369,7 +371,9 @@ def tools(store: Store, embedder: FakeEmbedder) -> Toolbox:
     return Toolbox(Index(store, collection, embedder, Settings(data=store.folder)))
 
 
-def test_every_node_writes_keys_of_the_state_alone(tools: Toolbox, embedder: FakeEmbedder) -> None:
+def test_every_node_writes_keys_of_the_state_alone(
+    tools: Toolbox, embedder: FakeEmbedder, store: Store
+) -> None:
     """LangGraph drops any other key without a word."""
     written: dict[str, set[str]] = {}
 
@@ -405,6 +409,13 @@ def test_every_node_writes_keys_of_the_state_alone(tools: Toolbox, embedder: Fak
     thread: RunnableConfig = {"configurable": {"thread_id": "t"}}
     kept.invoke({"question": "Where is it?"}, thread, context=context)
     kept.invoke(Command(resume="the harbour"), thread, context=context)
+    auth = context.auth
+    talk = store.runs.create_conversation(auth.tenant, auth.user, "main")
+    store.runs.save_turn(talk, KeptTurn("r1", "My name is Ann."), "", title="")
+    source = TurnSource(conversation=talk.id, run_id="r1", quote="My name is Ann.")
+    store.notes.write_notes(auth, [NoteDraft(content="My name is Ann.", provenance=source)])
+    context = replace(context, may_clarify=False, recalls=True)
+    built.invoke({"question": "What is my name?"}, context=context)
     assert set(written) >= {node.__name__ for node in NODES}
     assert {
         name: keys - state_keys() for name, keys in written.items() if keys - state_keys()

@@ -19,6 +19,7 @@ from retrievers.fusion import RRF_CONSTANT
 from retrievers.rerank import RERANK, rerank
 from retrievers.spelling import corrections
 from retrievers.types import Index, Query, Searched
+from tools.note_tools import KeywordSearch, ReadMemory, SemanticSearch
 from tools.query_records import QueryRecords
 from tools.read_document import ReadDocument
 from tools.record_rows import together
@@ -183,6 +184,8 @@ class Toolbox:
         ]
         made += [ReadDocument(index), SearchClassic(index), Summarise(index), SearchTree(index)]
         self._tools = {tool.name: tool for tool in made}
+        memory: tuple[Tool, ...] = (KeywordSearch(index), SemanticSearch(index), ReadMemory(index))
+        self._memory = {tool.name: tool for tool in memory}
         self._results = results or Results(index)
         self._weights: tuple[int, dict[str, float]] = (-1, {})
         self._specs: tuple[AuthContext, int, list[ToolSpec]] | None = None
@@ -229,8 +232,12 @@ class Toolbox:
         """Run one call; an unknown tool is an error that lists the known ones.
 
         With `alone` the toolboxes beside this one are left out. The result keeps to the room of the
-        current ledger.
+        current ledger. Memory is of its owner, not of a collection, and changes while it is asked.
         """
+        if name in self._memory:
+            with limited_time(TimeLimit(deadline)):
+                result = self._memory[name].run(arguments, auth, deadline)
+            return result.within(current_ledger().room)
         boxes = [box for box in self._boxes if name in box._tools]
         if not boxes:
             known = dict.fromkeys(tool for box in self._boxes for tool in box._tools)

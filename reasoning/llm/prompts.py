@@ -35,7 +35,7 @@ from models.chat.types import ChatModel, ChatRequest, Message, ModelOverflow, Ro
 FOLDER = Path(__file__).resolve().parent / "prompts"
 NAMES = (
     "system understand decompose rewrite extract passage repair answer_system answer "
-    "grade_system grade plan_system plan supports_system supports"
+    "grade_system grade plan_system plan recall supports_system supports"
 ).split()
 TURN = re.compile(r"^=== (user|assistant)$\n", re.MULTILINE)
 HEADER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.DOTALL)

@@ -12,8 +12,10 @@ from core.fields.chat import NULL
 from core.language.analysis import content_terms
 from core.language.detect import UNDETERMINED
 from core.metadata import ROW
+from core.recall import RecallState
 from core.settings import Settings
 from core.types import (
+    Call,
     Claim,
     Draft,
     Evidence,
@@ -32,6 +34,7 @@ from reasoning.llm.answer import Excerpt, Written, answer_of, excerpts_of
 from reasoning.llm.deciding import Ask, Decider, I, T
 from reasoning.llm.evidence import findings_of, grades_of, support_of, tools_of
 from reasoning.llm.plan import most_questions, plan_of
+from reasoning.llm.recalling import action_of
 from reasoning.llm.searching import rewrite_of, searches
 from reasoning.llm.understand import understanding_of
 from reasoning.rules.answering.relevance import Sentence
@@ -248,6 +251,13 @@ class LlmReasoner:
             ask = support_of(claim, quotes, language, self._decider)
             self._supported[asked] = self._decider.decide(ask, lambda: False)
         return self._supported[asked]
+
+    def recall(self, state: RecallState, notes: Sequence[Evidence]) -> Call:
+        """Choose the memory agent's next action, where the model makes plans."""
+        if "plan" not in self._verbs:
+            return self._rules.recall(state, notes)
+        ask = action_of(state, notes, self._decider)
+        return self._decider.decide(ask, lambda: self._rules.recall(state, notes))
 
     def nearest(self, question: SubQuestion, evidence: Sequence[Evidence]) -> Nearest:
         """Return what the rules find nearest: a refusal needs no model."""

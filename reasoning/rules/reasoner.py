@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from core.language.detect import detect_language
 from core.metadata import ROW
+from core.recall import RecallState
 from core.settings import Settings
 from core.types import (
     Call,
@@ -23,7 +24,7 @@ from core.types import (
 )
 from models.embeddings import Embedder, serves
 from reasoning.claims.support import entails
-from reasoning.rules import grade, nearest, plan, understand
+from reasoning.rules import grade, nearest, plan, recall, understand
 from reasoning.rules import plan as rewrite
 from reasoning.rules.answering import answer
 from reasoning.rules.answering.relevance import Relevance, Sentence, SentenceVectors
@@ -140,6 +141,10 @@ class RulesReasoner:
         if not serves(embedder, language) or detect_language("\n".join(quotes)) != language:
             return False
         return entails(claim, quotes, language, embedder, self._settings.answering.same_word)
+
+    def recall(self, state: RecallState, notes: Sequence[Evidence]) -> Call:
+        """Choose the memory agent's next action."""
+        return recall.next_action(state, notes)
 
     def nearest(self, question: SubQuestion, evidence: Sequence[Evidence]) -> Nearest:
         """Return the likeliest sentence though it does not answer, and what it lacks."""

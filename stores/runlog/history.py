@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from core.auth import AuthContext
 from core.metadata import ROW
 from core.question import names_of
+from core.recall import NOTE
 from stores.erasure.redaction import ERASED, listed_by, withhold
 from stores.runlog.counts import UNKNOWN, counted, counts_same
 from stores.sqlite.permissions import permission_filter
@@ -140,6 +141,7 @@ def closed_runs(
     """Return, of undamaged runs of the caller's tenant, the parts closed to them, where any is."""
     known = list(runs)
     opened = _find_open(connection, auth, known)
+    notes = _find_notes(connection, auth, known)
     found: dict[str, Closed] = {}
     for run_id, collection, access, unknown in known:
         documents, now = access["documents"], opened[collection]
@@ -148,6 +150,7 @@ def closed_runs(
             for name, place in access["of"].items()
             if not (name in now if place is None else _is_open(auth, documents[place], now))
         )
+        names |= {one for one in access.get("notes", ()) if one not in notes}
         before = not all(_is_open(auth, one, now) for one in access["before"])
         earlier = access.get("counted_before", [])
         before = before or not all(counts_same(connection, auth, one) for one in earlier)
@@ -155,6 +158,28 @@ def closed_runs(
         if names or before or counts or not _covers(auth, access["asked"]):
             found[run_id] = Closed(names, before, counts)
     return found
+
+
+def _find_notes(
+    connection: sqlite3.Connection, auth: AuthContext, runs: Iterable[Kept]
+) -> set[str]:
+    """Return which notes that runs have read are still there, and open to the caller now.
+
+    One that rests on an answer is as open as its run.
+    """
+    names = {name for run in runs for name in run.access.get("notes", ())}
+    if not names:
+        return set()
+    rows = connection.execute(
+        f"""SELECT m.note_id, r.run_id, {KEPT} FROM notes m LEFT JOIN runs r
+            ON m.documents <> '[]' AND r.run_id = m.run_id AND r.sum IS {RUN}
+            WHERE m.tenant = ? AND m.owner = ? AND (m.documents = '[]' OR r.run_id IS NOT NULL)
+            AND m.note_id IN (SELECT value FROM json_each(?))""",
+        (auth.tenant, auth.user, _json(names)),
+    ).fetchall()
+    rests = [kept(row) for row in rows if row["run_id"] is not None]
+    closed = closed_runs(connection, auth, rests) if rests else {}
+    return {row["note_id"] for row in rows if row["run_id"] not in closed}
 
 
 def last_turn(connection: sqlite3.Connection, talk: str) -> list[Kept]:
@@ -182,8 +207,10 @@ def _named_access(result: dict[str, Any], trail: list[dict[str, Any]]) -> dict[s
         rights = {name: step["auth_filter"].get(name) for name in ASKED if step.get("auth_filter")}
         asked += [rights] if rights and rights not in asked else []
     counts = {one["evidence_id"] for one in items if one.get("kind") == ROW}
-    passages = dict.fromkeys(sorted(names - erased - counts))
-    return {"asked": asked, "documents": [], "of": passages, "before": []}
+    notes = {one["evidence_id"] for one in items if one.get("kind") == NOTE}
+    passages = dict.fromkeys(sorted(names - erased - counts - notes))
+    found = {"asked": asked, "documents": [], "of": passages, "before": []}
+    return {**found, "notes": sorted(notes)} if notes else found
 
 
 def _names_of(item: dict[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from core.auth import AuthContext
 from core.errors import CallerError, OperatorError
 from core.metadata import ROW
+from core.recall import NOTE
 from core.trace import RunRecord, Step
 from stores.erasure.redaction import redacted
 from stores.erasure.traces import living_passages, phrase_occurs_elsewhere
@@ -116,7 +117,7 @@ def _find_deleted(
     A document that the caller is not shown under its id is another one.
     """
     items = run.result.get("evidence", [])
-    documents = [item for item in items if item.get("kind") != ROW]  # a count of them is none
+    documents = [item for item in items if item.get("kind") not in (ROW, NOTE)]  # of no document
     named = {item["document_id"] for item in documents if item["evidence_id"] not in staying}
     for number in collection_ids(connection, run.tenant, run.collection):
         named -= _find_shown(connection, number, auth, named) if named else set()

@@ -131,9 +131,9 @@ def test_the_drawing_is_the_one_in_the_docs() -> None:
 
 
 def test_every_loop_passes_a_node_that_counts() -> None:
-    """Each cycle goes through rewrite (attempts), plan (closed), generate (drafts) or clarify."""
+    """Each cycle goes through a node that counts: attempts, plans, drafts, replies, actions."""
     drawn = build_graph().get_graph()
-    counted = {"rewrite", "plan", "generate", "clarify"}
+    counted = {"rewrite", "plan", "generate", "clarify", "choose_action"}
     edges: dict[str, set[str]] = {}
     for edge in drawn.edges:
         if edge.source not in counted and edge.target not in counted:

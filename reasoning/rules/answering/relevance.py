@@ -28,7 +28,6 @@ from models.embeddings import Embedder, Reads, SpanPassage, Vectors
 from reasoning.rules.answering.features import FEATURES, Candidate, features, spoken_in
 from reasoning.rules.answering.headings import heading_of
 from reasoning.rules.answering.wanted import QueryTerms, analyse
-from reasoning.rules.lexicon import orders
 from reasoning.rules.records.fields import RECORD_KINDS
 
 # The likeliest sentences that are looked at, and the passages around them that are read, as many as

@@ -1,0 +1,116 @@
+"""Answer from the notes that were read."""
+
+from __future__ import annotations
+
+from langgraph.runtime import Runtime
+
+from core.recall import RecallState
+from core.types import Claim, Draft, Evidence, Plan, StopReason, Understanding
+from graph.context import Context
+from graph.reading import ENOUGH_GRADE, notes_of, recall_of
+from graph.state import MAX_DRAFTS, Outcome, State, Update
+from reasoning.rules.recall import (
+    about_asked,
+    asks_what_was_stated,
+    is_of_subject,
+    questions_of,
+    short_claim,
+    stated_about,
+)
+
+BEST_GRADE = 3  # of a note of just the subject that is asked for
+
+
+def final_answer(state: State, runtime: Runtime[Context]) -> Update:
+    """Answer from the notes that were read, or leave the question to the documents."""
+    context, recall = runtime.context, recall_of(state)
+    began = context.clock()
+    asked = questions_of(state["query"], recall.question)
+    read = [one for one in notes_of(state) if one.evidence_id in recall.read]
+    with context.thinking(state, answering=True) as ledger:
+        graded = _graded(asked, read, context)
+        good = [one for one in graded if one.best_grade >= ENOUGH_GRADE]
+        good.sort(key=lambda one: (one.best_grade, one.updated_at), reverse=True)
+        draft = Draft(claims=[])
+        if good:
+            draft = _draft(state["query"], asked, good, context)
+    answers = bool(draft.claims)
+    step = context.step(
+        "final_answer",
+        began,
+        ledger,
+        decision=f"{len(draft.claims)} claims" if answers else "not mentioned",
+        reason=f"{len(read)} notes read, {len(good)} answer",
+        evidence=[(c.evidence_id, 1.0) for claim in draft.claims for c in claim.citations],
+    )
+    update: Update = {
+        "recall": recall.model_copy(update={"over": True, "action": None}),
+        "outcome": _outcome(recall, state, answers=bool(draft.claims)),
+        "usage": context.spent(state["started"], ledger),
+        "trail": [step],
+        "warnings": ledger.warnings,
+        "evidence": graded,
+    }
+    if answers:
+        reason = StopReason.enough_evidence
+        update |= {"plan": asked, "operations": [], "draft": draft, "stop_reason": reason}
+        update |= {"drafts": MAX_DRAFTS, "chosen": {}, "clarification": None}
+    elif update["outcome"] == "never" and recall.first:
+        update |= {"plan": asked, "stop_reason": StopReason.no_relevant_evidence}
+    return update
+
+
+def _outcome(recall: RecallState, state: State, *, answers: bool) -> Outcome:
+    """Return what comes next: what memory does not answer goes on where it came from.
+
+    What somebody stated before stands in no document.
+    """
+    if answers:
+        return "enough"
+    if not recall.first:
+        return state["outcome"]
+    return "never" if asks_what_was_stated(recall.question, recall.language) else "next"
+
+
+def _graded(asked: Plan, read: list[Evidence], context: Context) -> list[Evidence]:
+    """Grade the notes of whom each part is about; the others answer nothing."""
+    grades: dict[str, dict[str, int]] = {one.evidence_id: {} for one in read}
+    for question in asked.questions:
+        fit = about_asked(question.text, question.language, read)
+        for grade in context.reasoner.grade(question, fit) if fit else []:
+            grades[grade.evidence_id][question.id] = grade.grade
+        stated = stated_about(question, fit)
+        for one in fit:
+            if is_of_subject(question.text, question.language, one) or one in stated:
+                grades[one.evidence_id][question.id] = BEST_GRADE
+    return [one.model_copy(update={"grades": grades[one.evidence_id]}) for one in read]
+
+
+def _draft(query: Understanding, asked: Plan, good: list[Evidence], context: Context) -> Draft:
+    """Say what was stated about a subject, note by note, or the values that answer."""
+    claims: list[Claim] = []
+    for question in asked.questions:
+        for one in stated_about(question, good):
+            cited = one.cited(0, len(one.text))
+            claims.append(Claim(text=one.text, citations=[cited], question_id=question.id))
+    named = {one.question_id for one in claims}
+    rest = [one for one in asked.questions if one.id not in named]
+    if rest:
+        plan = Plan(questions=rest)
+        draft = context.reasoner.answer(query, plan, good)
+        claims += _short(draft, plan, good, context).claims
+    return Draft(claims=claims)
+
+
+def _short(draft: Draft, asked: Plan, good: list[Evidence], context: Context) -> Draft:
+    """Say values by themselves; what was stated with them stays in the citations."""
+    by_id = {one.evidence_id: one for one in good}
+    claims: list[Claim] = []
+    for question in asked.questions:
+        own = [one for one in draft.claims if one.question_id == question.id]
+        fit = [one for one in good if one.grades.get(question.id, 0) >= ENOUGH_GRADE]
+        values = context.reasoner.extract(question, fit) if own else []
+        claims += [
+            short_claim(one, question, by_id[one.citations[0].evidence_id], values) for one in own
+        ]
+    return draft.model_copy(update={"claims": claims})

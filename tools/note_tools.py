@@ -1,0 +1,138 @@
+"""The tools of memory: find the caller's notes by words or by meaning, and read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from core.auth import AuthContext
+from core.language.relative_dates import format_day, with_dates
+from core.notes import FoundNote, Note, origin_of
+from core.recall import KEYWORD_SEARCH, NOTE, READ_MEMORY, SEMANTIC_SEARCH
+from core.types import Evidence, FrozenModel
+from languages.language import find_language
+from retrievers.types import Index
+from tools.memory import Memory
+from tools.types import Tool, ToolResult
+
+FOUND = 20  # notes of one search; chosen, not measured
+MOST_READ = 50
+SPEAKER = "speaker:"  # begins the tag of a note that somebody else than its owner stated
+ENDED = re.compile(r"[^\w)）»”\"'*]$")  # else a statement looks like a heading
+LINKS = 10  # linked notes that are read with those asked for; chosen, not measured
+
+
+def note_evidence(note: Note, tool: str, query: str, score: float) -> Evidence:
+    """Return a note as evidence: its days resolved by the day it was stated on.
+
+    `title` is who stated it, "" for its owner, and `section` the day.
+    """
+    speaker = next((tag[len(SPEAKER) :] for tag in note.tags if tag.startswith(SPEAKER)), "")
+    stated = note.observed_at or note.created_at
+    origin, day = origin_of(note.provenance), date.fromisoformat(stated[:10])
+    text = note.content.removeprefix(f"{speaker}: ") if speaker else note.content
+    stop = "" if ENDED.search(text) else find_language(note.language).full_stop
+    return Evidence(
+        evidence_id=note.note_id,
+        chunk_id=note.note_id,
+        document_id=note.note_id,
+        document_key=note.note_id,
+        source=origin.conversation or origin.run_id,
+        title=speaker,
+        section=format_day(day, note.language),
+        text=with_dates(f"{text}{stop}", note.language, day),
+        kind=NOTE,
+        language=note.language,
+        updated_at=stated,
+        metadata={"conversation": origin.conversation, "subject": note.subject},
+        tool=tool,
+        query=query,
+        score=score,
+    )
+
+
+class NoteSearchArguments(FrozenModel):
+    """Say what to look for."""
+
+    query: str = Field(min_length=1)
+    limit: int = Field(FOUND, ge=1, le=MOST_READ)
+
+
+class NoteReadArguments(FrozenModel):
+    """Name the notes to read; with `links` those linked to them come too."""
+
+    note_ids: list[str] = Field(min_length=1, max_length=MOST_READ)
+    links: bool = True
+
+
+class MemoryTool(Tool):
+    """Fetch notes of the verified caller, and of nobody else."""
+
+    def __init__(self, index: Index) -> None:
+        """Read the notes of memory with the embedder of a collection."""
+        super().__init__(index)
+        self._memory = Memory(index.notes, index.embedder)
+
+    def _found(self, found: Sequence[FoundNote], query: str, auth: AuthContext) -> ToolResult:
+        evidence = [note_evidence(one.note, self.name, query, one.score) for one in found]
+        return ToolResult(evidence=evidence, auth_filter=auth.describe())
+
+
+class KeywordSearch(MemoryTool):
+    """Search notes by words."""
+
+    name = KEYWORD_SEARCH
+    purpose = "Find notes with the words, names or numbers of the question."
+    not_for: ClassVar = ["documents"]
+    arguments = NoteSearchArguments
+
+    def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
+        """Return the notes that have words of the query, best first."""
+        given = self._checked(NoteSearchArguments, arguments, auth, deadline)
+        found = self._memory.find_by_words(auth, given.query, given.limit)
+        return self._found(found, given.query, auth)
+
+
+class SemanticSearch(MemoryTool):
+    """Search notes by meaning."""
+
+    name = SEMANTIC_SEARCH
+    purpose = "Find notes that mean what the question means, also in other words."
+    not_for: ClassVar = ["documents"]
+    arguments = NoteSearchArguments
+
+    def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
+        """Return the notes nearest to the query; notes without a vector are embedded first."""
+        given = self._checked(NoteSearchArguments, arguments, auth, deadline)
+        found = self._memory.find_by_meaning(auth, given.query, given.limit)
+        return self._found(found, given.query, auth)
+
+
+class ReadMemory(MemoryTool):
+    """Read notes with their links."""
+
+    name = READ_MEMORY
+    purpose = "Read notes that were found, with the notes linked to them."
+    not_for: ClassVar = ["finding notes: it needs their ids"]
+    arguments = NoteReadArguments
+
+    def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
+        """Return the notes in the order asked for, then those linked to them that still hold."""
+        given = self._checked(NoteReadArguments, arguments, auth, deadline)
+        known = self._memory.notes.load_notes(auth, given.note_ids)
+        asked = [known[name] for name in given.note_ids if name in known]
+        linked = [one.note_id for note in asked for one in note.links if one.note_id not in known]
+        names = list(dict.fromkeys(linked))[:LINKS] if given.links else []
+        more = self._memory.notes.load_notes(auth, names) if names else {}
+        notes = [*asked, *(more[name] for name in names if name in more)]
+        shown = ", ".join(given.note_ids)
+        evidence = [
+            note_evidence(note, self.name, shown, 1 / (1 + place))
+            for place, note in enumerate(notes)
+            if not note.superseded_by
+        ]
+        return ToolResult(evidence=evidence, auth_filter=auth.describe())
