@@ -107,7 +107,7 @@ class OrderEdits(Edits):
                     and self._text[at].word not in small), default=start - 1)  # fmt: skip
         behind = self._text[last + 1 : place]
         led = any(one.word in self._words.prepositions for one in behind)
-        told = bool(free) and self._text[start].word in self._words.relatives
+        reported = bool(free) and self._text[start].word in self._words.relatives
         head = any(
             at in self._free and self._text[at].role in (WORD, NAME)
             and self._text[at].place == self._text[place].place
@@ -116,7 +116,7 @@ class OrderEdits(Edits):
         is_noun = self._text[place].role in (WORD, NAME)
         # A Chinese subject stands first in its clause.
         inner = not self._words.known.spaced and len(free) > LONGEST_SUBJECT
-        return is_noun and ((head and (led or told)) or inner)
+        return is_noun and ((head and (led or reported)) or inner)
 
     def _leaves_out_its_own(self, first: int, last: int) -> bool:
         """Tell whether a clause of which something is left out takes a word of an earlier one."""
