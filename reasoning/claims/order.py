@@ -105,7 +105,7 @@ class OrderEdits(Edits):
                 and self._text[at].is_content and self._text[at].word not in small]  # fmt: skip
         led = False
         for one in self._text[start:place]:
-            led = one.word in small or (led and not one.is_content)
+            led = one.word in self._words.prepositions or (led and not one.is_content)
         relative = bool(free) and self._text[start].word in self._words.relatives
         head = any(
             at in self._free and self._text[at].role in (WORD, NAME)
