@@ -81,7 +81,7 @@ class OrderEdits(Edits):
                 len(lead) <= LONGEST_SUBJECT
                 and len({*lead}) == 1
                 and self._clause(last) > first
-                and self._is_aside_word(first)
+                and self._is_aside_word(self._partner[order[0]])
             ):
                 return f"{self._claim[row].text} has another role in the quote"
             begins = [at for at in range(first + 1, last + 1) if self._begins_clause(at)]
