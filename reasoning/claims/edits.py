@@ -162,10 +162,7 @@ def contradict(one: ClaimToken, other: ClaimToken, words: ClaimWords) -> bool:
 
 
 def differ_in_part(one: str, other: str) -> bool:
-    """Tell whether two words share one part and differ in the other: "east side", "west side".
-
-    An embedder finds them alike, and what they differ in is what is said.
-    """
+    """Tell whether two words share a part, so that an embedder finds them alike, and differ."""
     if one.isascii() or not (one and other):
         return False
     if "\u3400" <= one[0] <= "\u9fff":

@@ -6,11 +6,10 @@ from reasoning.claims.numbers import NumberEdits
 from reasoning.claims.operators import OperatorEdits
 from reasoning.claims.order import OrderEdits
 from reasoning.claims.roles import RoleEdits
-from reasoning.claims.subjects import SubjectEdits
 from reasoning.claims.wording import WordEdits
 
 
-class Judge(NumberEdits, OperatorEdits, RoleEdits, OrderEdits, SubjectEdits, WordEdits):
+class Judge(NumberEdits, OperatorEdits, RoleEdits, OrderEdits, WordEdits):
     """Judge one alignment; `reason` is "" where the claim says nothing else than its evidence."""
 
     def reason(self) -> str:

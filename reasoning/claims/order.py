@@ -81,7 +81,7 @@ class OrderEdits(Edits):
                 len(lead) <= LONGEST_SUBJECT
                 and len({*lead}) == 1
                 and self._clause(last) > first
-                and self._is_aside_word(first)
+                and self._is_aside_word(self._partner[order[0]])
             ):
                 return f"{self._claim[row].text} has another role in the quote"
             begins = [at for at in range(first + 1, last + 1) if self._begins_clause(at)]
@@ -103,20 +103,18 @@ class OrderEdits(Edits):
         start, small = self._clause(place), self._words.prepositions | self._words.relatives
         free = [at for at in range(start, place) if at in self._free
                 and self._text[at].is_content and self._text[at].word not in small]  # fmt: skip
-        last = max((at for at in range(start, place) if self._text[at].is_content
-                    and self._text[at].word not in small), default=start - 1)  # fmt: skip
-        behind = self._text[last + 1 : place]
-        led = any(one.word in self._words.prepositions for one in behind)
-        reported = bool(free) and self._text[start].word in self._words.relatives
+        led = False
+        for one in self._text[start:place]:
+            led = one.word in self._words.prepositions or (led and not one.is_content)
+        relative = bool(free) and self._text[start].word in self._words.relatives
         head = any(
             at in self._free and self._text[at].role in (WORD, NAME)
             and self._text[at].place == self._text[place].place
             for at in range(start)
         )  # fmt: skip
-        is_noun = self._text[place].role in (WORD, NAME)
         # A Chinese subject stands first in its clause.
         inner = not self._words.known.spaced and len(free) > LONGEST_SUBJECT
-        return is_noun and ((head and (led or reported)) or inner)
+        return self._text[place].role in (WORD, NAME) and ((head and (led or relative)) or inner)
 
     def _leaves_out_its_own(self, first: int, last: int) -> bool:
         """Tell whether a clause of which something is left out takes a word of an earlier one."""
@@ -145,9 +143,8 @@ class OrderEdits(Edits):
         if slot not in self._free or any(one.word in pointing for one in between):
             return ""
         other = self._text[slot]
-        if other.role not in (WORD, NAME) or other.place != self._text[host].place:
-            return ""
-        if any(same(other, mine) for mine in self._claim):
+        foreign = other.role not in (WORD, NAME) or other.place != self._text[host].place
+        if foreign or any(same(other, mine) for mine in self._claim):
             return ""
         return f"{self._claim[guest].text} stands for {other.text} in the quote"
 

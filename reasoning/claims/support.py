@@ -199,10 +199,8 @@ class Supporting:
 def entails(
     claim: str, quotes: Sequence[str], language: str, embedder: Embedder, least: float
 ) -> bool:
-    """Tell whether quotes support a claim; words whose cosine is at least `least` are the same.
-
-    A language whose opposites are nearer to each other asks for more.
-    """
+    """Tell whether quotes support a claim; words whose cosine is at least `least` are the same."""
+    # A language whose opposites are nearer to each other asks for more.
     least = max(least, claim_words(language).least_cosine)
 
     def similar(one: str, other: str) -> bool:

@@ -1,17 +1,18 @@
-"""Find words of a claim that the evidence lacks."""
+"""Find words of a claim that the evidence lacks, or says of another subject."""
 
 from __future__ import annotations
 
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import Edits, contradict, differ_in_part
-from reasoning.claims.tokens import NAME, UNIT, WORD
+from reasoning.claims.tokens import NAME, NUMBER, UNIT, WORD, ClaimToken
 
+LONGEST_PHRASE = 3  # content words of a subject or an object; chosen, not measured
 LEAST_KNOWN = 0.6  # of the words of a claim, for one in other words; chosen, not measured
 OTHER_WORDS = ", and nothing in it is known to mean the same"
 
 
 class WordEdits(Edits):
-    """Judge the words of an alignment."""
+    """Judge the words and the subjects of an alignment."""
 
     def _added(self) -> str:
         rows = [row for row, one in enumerate(self._claim) if one.is_content]
@@ -69,3 +70,73 @@ class WordEdits(Edits):
             if 0 <= at < len(self._claim)
         )
         return not self._replaced(row, row) and (beside or self._points(row, row))
+
+    def _subjects(self) -> str:
+        """Find what a later sentence, or the end of a list, says of somebody else."""
+        kept = {self._text[at].place for at in self._covered if self._text[at].is_content}
+        for place in sorted(kept)[1:]:
+            lead: list[ClaimToken] = []
+            for at, one in enumerate(self._text):
+                if one.place == place:
+                    if at in self._covered and one.is_content:
+                        break
+                    lead.append(one)
+            pointed = any(one.word in self._words.definite | self._words.pronouns for one in lead)
+            named = [one for one in lead if one.is_content and one.role in (NAME, WORD)]
+            named = [one for one in named if not any(same(one, ours) for ours in self._claim)]
+            strange = [one for one in named if one.role == NAME] if pointed else named
+            if strange:
+                return f"part of it is about {strange[0].text} in the quote"
+        return self._stranded() or self._spliced()
+
+    def _spliced(self) -> str:
+        """Find a part left out that ends one thing and begins another: "France and Berlin of"."""
+        order = sorted(self._matched.items())
+        for (row, first), (following, last) in zip(order, order[1:], strict=False):
+            if following > row + 1:
+                continue
+            run = self._text[first + 1 : last]
+            joins = [at for at, one in enumerate(run) if one.word in self._words.joins]
+            for at in joins[-1:]:
+                ended = any(one.is_content for one in run[:at])
+                begun = any(one.role in (NAME, NUMBER) for one in run[at + 1 :])
+                pointed = any(
+                    one.word in self._words.definite | self._words.pronouns for one in run[at + 1 :]
+                )
+                opened, closed = self._text[first], run[-1]
+                again = same(opened, closed) or opened.role == closed.role == NUMBER
+                if ended and begun and again and not pointed:
+                    return f"it joins what the quote says of {run[at + 1].text} and of others"
+        return ""
+
+    def _stranded(self) -> str:
+        """Find one thing of another sentence that stands among the words of this one."""
+        runs: list[list[int]] = []
+        for row in sorted(self._partner):
+            if self._claim[row].is_content:
+                place = self._text[self._partner[row]].place
+                if runs and self._text[self._partner[runs[-1][-1]]].place == place:
+                    runs[-1].append(row)
+                else:
+                    runs.append([row])
+        places = [self._text[self._partner[run[0]]].place for run in runs]
+        for at, run in enumerate(runs):
+            beside = {places[near] for near in (at - 1, at + 1) if 0 <= near < len(runs)}
+            most = max(
+                (len(runs[near]) for near in (at - 1, at + 1) if 0 <= near < len(runs)), default=0
+            )
+            phrase = len(run) <= LONGEST_PHRASE and len(run) * 2 <= most
+            single = len(run) == 1 or all(self._claim[row].role == NAME for row in run)
+            if not (single or phrase) or len(beside) != 1 or self._is_field(beside.pop()):
+                continue
+            foreign = single and at and not self._points(run[0], run[-1])
+            if foreign or self._replaced(run[0], run[-1]):
+                return f"{self._claim[run[0]].text} belongs to something else in the quote"
+        return ""
+
+    def _is_field(self, place: int) -> bool:
+        """Tell whether a sentence of the evidence is a row of a table or a field of a record."""
+        tokens = [one for one in self._text if one.place == place]
+        if any("|" in one.before for one in tokens):
+            return True
+        return any(":" in one.before or "：" in one.before for one in tokens[1:4])

@@ -28,7 +28,7 @@ def test_what_changes_a_claim_and_what_does_not(language: str) -> None:
     evidence = ROWS[language]["evidence"]
     wrong = []
     for row in ROWS[language]["claims"]:
-        reason = judge(row[2:], [evidence], language)
+        reason = judge(row[2:], [evidence], language[:2])
         if row.startswith("+") == bool(reason):
             wrong.append((row, reason))
     assert not wrong
