@@ -246,12 +246,14 @@ class Session:
         *,
         clarify: bool = False,
         remembers: bool = False,
+        recalls: bool = False,
         where: Sequence[str] = (),
     ) -> Context:
         """Build the context of one run for a verified caller.
 
         Of several collections the first one's profile sets what is no matter of searching. A run
-        that `remembers` keeps notes, and reads the caller's where there are any.
+        that `remembers` keeps notes, and reads the caller's where there are any; one that `recalls`
+        reads them alone.
         """
         indexes = self.indexes(auth, collection)
         index = indexes[0]
@@ -275,13 +277,12 @@ class Session:
             given=given,
             may_clarify=clarify,
             remembers=remembers and self.settings.memory,
-            recalls=remembers and self._has_notes(auth),
+            recalls=self.settings.memory and (recalls or (remembers and self._has_notes(auth))),
         )
 
     def _has_notes(self, auth: AuthContext) -> bool:
         """Tell whether the caller has notes that are in use."""
-        rights = auth.rights
-        return self.settings.memory and bool(self.notes.list_notes(rights, current=True, limit=1))
+        return bool(self.notes.list_notes(auth.rights, current=True, limit=1))
 
     def _reasoner(self, index: Index, tools: Toolbox, pipeline: PipelineName) -> Reasoner:
         """Let a chat model decide where there is one; the classic pipeline only writes with it."""

@@ -43,7 +43,10 @@ class StudioSession:
         session = Session(settings)
         try:
             context = session.context(
-                auth, settings.studio.collection, clarify=settings.studio.clarify
+                auth,
+                settings.studio.collection,
+                clarify=settings.studio.clarify,
+                recalls=True,
             )
         except BaseException:
             session.close()  # so that the operator can ingest what is missing

@@ -69,7 +69,7 @@ def checked_memory_pipeline(name: str) -> MemoryPipeline:
 def ask_memory(session: Session, question: MemoryQuestion, pipeline: MemoryPipeline) -> RunRecord:
     """Put a question to the graph, with memory or without it."""
     auth = user_of(question.dialogue)
-    context = session.context(auth, COLLECTION, remembers=pipeline == "memory")
+    context = session.context(auth, COLLECTION, recalls=pipeline == "memory")
     return session.asking.alone(ActiveRun(question.text, COLLECTION, context), [])
 
 
