@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from core.language.analysis import content_terms, terms
 from core.language.detect import detect_language
+from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
 from core.notes import NoteDraft, TurnSource
 from languages.language import FALLBACK, find_language, known_languages
-from reasoning.rules.lexicon import orders
 
 LEAST, MOST = 2, 400  # terms, characters of a sentence that is kept; chosen, not measured
 PASTED = 20  # sentences from which a turn is a pasted text; chosen, not measured
@@ -140,7 +140,7 @@ def _language(sentence: str, whole: str) -> str:
 def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int, Statement]]:
     """Yield the span and the form of each clause of a sentence that is worth keeping."""
     plain = sentence.replace("’", "'")  # of the same length
-    if QUESTION.search(plain) or orders().search(plain):
+    if QUESTION.search(plain) or gives_orders(plain, 0, len(plain)):
         return
     wanted = words.wanted.match(plain)
     for clause in words.clauses(plain[wanted.end() :] if wanted else plain):

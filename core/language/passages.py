@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from core.language.analysis import content_terms
 from core.language.cues import Cues
+from core.language.orders import gives_orders
 from core.language.scan import HAN
 from core.language.sentences import record_spans, sentence_spans
-from languages.language import find_language, known_languages
+from languages.language import find_language
 
 Span = tuple[int, int]
 CODE_KIND, RECORD, TABLE = "code", "record", "table"  # kinds of chunks
@@ -62,13 +63,6 @@ def reads_as_sentence(value: str) -> bool:
     return len(shown) >= LEAST_SENTENCE and shown.endswith((".", "!", "?", "。", "！", "？", "…"))
 
 
-@lru_cache(maxsize=1)
-def orders() -> re.Pattern[str]:
-    """Return what gives orders to a program that reads a document, in every language."""
-    listed = [one for known in known_languages().values() for one in known.orders]
-    return re.compile("|".join(f"(?:{one})" for one in listed), re.IGNORECASE | re.MULTILINE)
-
-
 @lru_cache(maxsize=8)
 def _lists(language: str) -> Cues:
     known = find_language(language)
@@ -110,7 +104,7 @@ def _is_whole(shown: str, language: str) -> bool:
         and not shown[0].islower()
         and (len(lines) == 1 or min(map(len, lines[:-1])) >= LINE)
         and sum(map(len, CODE.findall(shown))) <= MOST_CODE * len(shown)
-        and not orders().search(shown)
+        and not gives_orders(shown, 0, len(shown))
         and not (JUNK.search(shown) or RECORD_LABEL.match(shown) or ITEM.match(shown))
         and len(content_terms(shown, language)) >= LEAST_TERMS
     )

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from core.language.cues import Cues
 from core.types import AnswerKind
-from languages.language import Language, find_language, known_languages
+from languages.language import Language, find_language
 
 KINDS: tuple[AnswerKind, ...] = ("person", "date", "place", "number")
 # The lists of words that steer a question but name nothing it is about.
@@ -98,10 +98,3 @@ class Lexicon(Cues):
 def lexicon(language: str) -> Lexicon:
     """Return the lexicon of a language; a language without one gets the English lists."""
     return Lexicon(find_language(language))
-
-
-@lru_cache(maxsize=1)
-def orders() -> re.Pattern[str]:
-    """Return what gives orders to a program that reads a text, in every language."""
-    listed = [one for language in known_languages().values() for one in language.orders]
-    return re.compile("|".join(f"(?:{one})" for one in listed), re.IGNORECASE | re.MULTILINE)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.language.passages import orders, standalone
+from core.language.orders import gives_orders
+from core.language.passages import standalone
 from core.language.sentences import sentence_spans
 from core.types import Evidence
 from models.vectors import central
@@ -52,10 +53,12 @@ def choose_sentences(
     every = [one for leaf in leaves if leaf in items for one in _of_leaf(shape, leaf, items[leaf])]
     seen: dict[str, CentralSentence] = {}
     for one in every:
+        if gives_orders(one.evidence.text, one.start, one.end):
+            continue
         seen.setdefault(" ".join(one.text.split()).casefold(), one)
     rated = [(one, standalone(one.text, one.evidence.language)) for one in seen.values()]
     good = [one for one in rated if one[1]]
-    good = good or [(one, 1.0) for one, _ in rated if not orders().search(one.text)]
+    good = good or [(one, 1.0) for one, _ in rated]
     if not good:
         return []
     places, weights = [one for one, _ in good], np.array([worth for _, worth in good], "float32")
