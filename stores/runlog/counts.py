@@ -59,7 +59,7 @@ def counts_same(connection: sqlite3.Connection, reader: AuthContext, then: Count
 
 @contextmanager
 def renewed_counts(connection: sqlite3.Connection, collection: Collection) -> Iterator[None]:
-    """Let the block erase records; counts that were right before it stay so for who asked.
+    """Let the block erase records; counts that were right for who asked stay right.
 
     What rested on them is erased as well: it is not closed to them.
     """
