@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from retrievers.tree.clustering import MEMBERSHIP, Clusterer, soft_clusters
+from retrievers.tree.clustering import Clusterer, soft_clusters
 from retrievers.tree.recipe import DIMENSION, MOST_TOKENS, SUMMARY_TOKENS
 from retrievers.types import Vector
 from stores.ports import Trees
 from stores.sqlite.tree import ROOT
 
+# Probability from which a node takes a document. These densities are flatter than a mixture's: from
+# 0.1, documents of the FastAPI pages had six parents each, where a whole build gives one.
+SHARE = 0.35
 # Documents below a node by which its middle is estimated, so that the path alone is read.
 SAMPLE = 16  # chosen, not measured
 
@@ -50,7 +53,7 @@ class UpperTree:
             return [node]
         middles = np.array([self._vector(-one) for one in children])
         shares = self._shares(middles @ vector, children)
-        chosen = [one for one, share in zip(children, shares, strict=True) if share >= MEMBERSHIP]
+        chosen = [one for one, share in zip(children, shares, strict=True) if share >= SHARE]
         best = children[int(shares.argmax())]
         return list(
             dict.fromkeys(

@@ -204,6 +204,11 @@ def test_an_added_document_changes_its_path_only(shelf: Shelf, index: MakeIndex)
     after = trees.load(shelf.id, recipe_of("fake")).members
     changed = [one for one in after if after[one] != before.get(one)]
     assert 1 <= len(changed) <= 2 * viewed(index()).levels < len(after)
+    for number in range(15):
+        shelf.put({f"more{number}": texts("garden", 80 + number, 1)})
+        build_tree(index())
+    members = trees.members(shelf.id).values()
+    assert sum(one > 0 for own in members for one in own) <= 2 * (len(TOPICS) * 20 + 16)
 
 
 def test_nothing_of_a_forgotten_document_is_left(open_shelf: Callable[..., Shelf]) -> None:
