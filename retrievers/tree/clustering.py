@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,14 +138,23 @@ def _probabilities(logs: Floats) -> tuple[Floats, float]:
     return shares / sums, float((np.log(sums) + highest).sum())
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave out what the libraries warn of: missing TensorFlow, one job, slow convergence."""
+    with catch_warnings():
+        simplefilter("ignore")
+        yield
+
+
 class UmapClusterer:
     """Cluster with UMAP and scikit-learn's mixtures, of the extra `tree`."""
 
     def __init__(self) -> None:
         """Load the libraries, which takes seconds; raises OperatorError without the extra."""
         require_extra("tree", "UMAP", otherwise="set ingest.tree_reducer=pca")
-        import umap
-        from sklearn.mixture import GaussianMixture
+        with _quiet():
+            import umap
+            from sklearn.mixture import GaussianMixture
 
         self._umap, self._mixture = umap.UMAP, GaussianMixture
         self._instead = NumpyClusterer()
@@ -160,8 +171,9 @@ class UmapClusterer:
             n_jobs=1,
         )
         sample = vectors[:: -(-len(vectors) // FITTED)]
-        placed = layout.fit_transform(sample)
-        found = placed if len(sample) == len(vectors) else layout.transform(vectors)
+        with _quiet():
+            placed = layout.fit_transform(sample)
+            found = placed if len(sample) == len(vectors) else layout.transform(vectors)
         return np.nan_to_num(np.asarray(found, dtype=np.float64))
 
     def assign(self, points: Floats) -> Floats:
@@ -170,7 +182,8 @@ class UmapClusterer:
 
         def fit(number: int) -> tuple[float, Any]:
             made = self._mixture(number, covariance_type="diag", random_state=SEED)
-            made.fit(sample)
+            with _quiet():
+                made.fit(sample)
             return float(made.bic(sample)), made
 
         mixture = fewest(len(np.unique(sample, axis=0)), fit)
@@ -212,6 +225,8 @@ def _fine(
 
 
 def _divide(clusterer: Clusterer, vectors: Vector, neighbours: int) -> list[Places]:
+    if len(vectors) < 3:  # too few to tell apart
+        return [np.arange(len(vectors))]
     shares = clusterer.assign(clusterer.reduce(vectors, neighbours))
     member = shares >= MEMBERSHIP
     member[np.arange(len(shares)), shares.argmax(axis=1)] = True

@@ -10,7 +10,9 @@ from retrievers.tree.clustering import Clusterer, NumpyClusterer, UmapClusterer,
 BLOBS = 4
 
 
-@pytest.fixture(params=[NumpyClusterer, UmapClusterer], scope="module")
+@pytest.fixture(
+    params=[NumpyClusterer, pytest.param(UmapClusterer, marks=pytest.mark.slow)], scope="module"
+)
 def clusterer(request: pytest.FixtureRequest) -> Clusterer:
     made: Clusterer = request.param()
     return made
