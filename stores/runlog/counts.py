@@ -17,9 +17,9 @@ from stores.sqlite.sums import sign
 
 Counts = dict[str, list[int]]  # by collection: the last row id, how many, and two sums of row ids
 
-_UNNOTED = f"""(instr({{0}}.result, '"counted":') = 0 AND EXISTS (
-    SELECT 1 FROM json_each({{0}}.result, '$.evidence') e
-    WHERE json_extract(e.value, '$.kind') = '{ROW}'))"""
+_UNNOTED = f"""(CASE WHEN instr({{0}}.result, '"counted":') OR NOT json_valid({{0}}.result) THEN 0
+    ELSE EXISTS (SELECT 1 FROM json_each({{0}}.result, '$.evidence') e
+        WHERE json_extract(e.value, '$.kind') = '{ROW}') END)"""
 # Tells of a run r that it, or one of its conversation before it, is of a time when it was not yet
 # noted which records were counted.
 UNKNOWN = f"""({_UNNOTED.format("r")} OR EXISTS (SELECT 1 FROM conversation_turns own

@@ -53,12 +53,14 @@ class Closed(NamedTuple):
     """Hold what a reader may not see of a run: ids of its passages, and whether of those before.
 
     `before` says that earlier turns of its conversation rest on any, which its texts may repeat,
-    `counts` that other records than then are open to the reader now: those that were counted.
+    `counts` that other records than then are open to the reader now: those that were counted;
+    `lesser` that the reader has fewer rights than who asked, and is not told what was erased.
     """
 
     names: frozenset[str]
     before: bool
     counts: bool = False
+    lesser: bool = False
 
     def hide(self, result: dict[str, Any], trail: list[dict[str, Any]]) -> None:
         """Take it out of a run, in place."""
@@ -66,7 +68,9 @@ class Closed(NamedTuple):
         own = {item["evidence_id"] for item in items if self.names & set(_names_of(item))}
         if self.counts:
             own |= {item["evidence_id"] for item in items if item.get("kind") == ROW}
-        rests = self.before or self.counts or bool(self.names)
+        if self.lesser:
+            own |= {item["evidence_id"] for item in items if item.get("document_id") == ERASED}
+        rests = self.before or self.counts or bool(self.names | own)
         withhold(result, trail, own | self.names, rests=rests)
 
     def answer(self, result: dict[str, Any]) -> str:
@@ -155,8 +159,9 @@ def closed_runs(
         earlier = access.get("counted_before", [])
         before = before or not all(counts_same(connection, auth, one) for one in earlier)
         counts = unknown or not counts_same(connection, auth, access.get("counted", {}))
-        if names or before or counts or not _covers(auth, access["asked"]):
-            found[run_id] = Closed(names, before, counts)
+        lesser = not _covers(auth, access["asked"])
+        if names or before or counts or lesser:
+            found[run_id] = Closed(names, before, counts, lesser)
     return found
 
 

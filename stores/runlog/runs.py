@@ -29,7 +29,8 @@ _COLUMNS = (
     *("run_id", "tenant", "user", "collection", "question", "pipeline", "created_at"),
     "index_version",
 )
-_RUN = f"SELECT r.*, {KEPT} FROM runs r WHERE r.rowid = ?"
+_RUN = "SELECT * FROM runs WHERE rowid = ?"
+_KEPT_RUN = f"SELECT r.*, {KEPT} FROM runs r WHERE r.rowid = ?"
 
 
 class Runs(CataloguePart):
@@ -84,7 +85,7 @@ class Runs(CataloguePart):
                 value=run_id,
                 hint="restore a backup, or ask again",
             )
-        row = self._one(_RUN, (rows[0]["rowid"],))
+        row = self._one(_KEPT_RUN, (rows[0]["rowid"],))
         result, trail = json.loads(row["result"]), json.loads(row["trail"])
         recording = result.pop("recording", {})
         result.pop("access")
