@@ -296,12 +296,15 @@ class Fault:
     change: Callable[..., Any] = lambda make, *_: make()
     without: str = ""
     acl: str = ""
+    unmade: str = ""  # a verb that decides nothing, since it would mend the fault
 
     def planted(self, case: GoldCase) -> Planted:
         """Return what changes the context of a case's runs."""
 
         def change(context: Context) -> Context:
             def intercept(name: str, given: tuple[Any, ...], make: Callable[[], Any]) -> Any:  # noqa: ANN401
+                if name == self.unmade:
+                    return None
                 return self.change(make, case, context, *given) if name == self.verb else make()
 
             return intercepted(context, intercept)
@@ -317,7 +320,9 @@ FAULTS = (
         lambda make, case, context, text, turns: context.reasoner.understand(other(text), turns),
     ),
     Fault("planning", ALL, "plan", lambda make, *_: changed(make(), misplanned)),
-    Fault("tool_choice", ALL, "plan", lambda make, *_: changed(make(), mistooled)),
+    Fault(
+        "tool_choice", ALL, "plan", lambda make, *_: changed(make(), mistooled), unmade="rewrite"
+    ),
     Fault("retrieval", ALL, "run", lambda make, case, *_: lose(case, make())),
     Fault(
         "ranking",

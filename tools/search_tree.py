@@ -8,6 +8,7 @@ from pydantic import Field
 
 from core.auth import AuthContext
 from core.profile import ToolProfile
+from core.time_limit import TimeUpError
 from core.types import Evidence, ToolSpec
 from retrievers.channels import serves
 from retrievers.expansion import reciprocal_ranks
@@ -60,7 +61,10 @@ class SearchTree(Search):
     @property
     def is_offered(self) -> bool:
         """Tell whether the collection has a tree."""
-        return bool(self._index.trees.recipes(self._index.collection.id))
+        try:
+            return bool(self._index.trees.recipes(self._index.collection.id))
+        except TimeUpError:  # a run that is over its time searches nothing more
+            return False
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the passages that both rankings have best; without a tree those of hybrid."""

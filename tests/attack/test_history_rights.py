@@ -471,6 +471,7 @@ OTHER_ROUTES = {
     *("/", "/page/{name}", "/page/{folder}/{name}", "/metrics", "/api/v1/health", "/api/v1/me"),
     *("/api/v1/openapi.json", "/api/v1/metrics", "/api/v1/settings/reload", "/api/v1/graph.svg"),
     *("/v1/models", "/v1/models/{model}", "/api/v1/jobs/{job_id}", "/api/v1/keys"),
+    *("/api/v1/tree", "/api/v1/memory", "/api/v1/memory/export", "/api/v1/memory/{note_id}"),
     *("/api/v1/keys/{key_id}", "/api/v1/audit"),  # the audit log keeps no text of documents
 }
 AGENT_ROUTES = "/agent/"  # the other forms of one runner
@@ -480,6 +481,8 @@ OTHER_COMMANDS = {
     *("demo", "ingest", "ask", "plan", "chat", "search", "collections", "documents", "status"),
     *("quality", "doctor", "config", "reindex", "acl", "forget", "backup", "restore", "serve"),
     *("keys", "audit", "eval", "models", "llm"),
+    # By the rights of now as well: tests/retrievers/test_tree.py, tests/graph/test_remembering.py.
+    *("tree", "memory"),
 }
 
 
