@@ -2,7 +2,8 @@
 
     python -m benchmarks.tree DATASET_DIR... [--limit N] [--seed N] [--no-answers] [--json FILE]
 
-Each question is asked before the tree of its collection is built and after it. `evidence_recall` is
+Each question is searched for by `search` and `search_tree`, and asked before the tree of its
+collection is built and after it, as the rules plan it. `evidence_recall` is
 the share of the gold sentences whose words stand in the first passages, of a data set without
 such sentences the share of the words of the gold answer. `contained` tells whether a gold answer
 stands in the answer or in what it cites; `f1` and `rouge_l` compare words with the gold answer.
@@ -25,16 +26,14 @@ from app.session import Session
 from core.language.analysis import content_terms
 from core.language.detect import detect_language
 from core.settings import Settings, load_settings
-from core.types import ToolSpec
 from evals.answers import ask_one, contains_answer, folded, judged_answers
 from evals.corpus import AUTH, COLLECTION, build_corpus, open_corpus
 from evals.dataset import JudgedQuery, find_file, read_dataset, read_objects
 from evals.summary import differences
-from reasoning.rules.reasoner import RulesReasoner
 from retrievers.types import Index
 from tools.toolbox import Toolbox
 
-PASSAGES = 6  # first ones that are compared: what an answer reads
+PASSAGES = 10  # first ones that are compared
 WHOLE = 0.9  # of a gold sentence's words: it is there, whatever its punctuation
 SECONDS = 60.0  # for one search
 Scores = dict[str, float]
@@ -72,11 +71,11 @@ def measure(
     with open_corpus(corpus.settings) as session:
         collection = session.catalogue.collection(AUTH.tenant, COLLECTION)
         session.index(collection).trees.clear(collection.id)
-        for name in ("hybrid", "tree"):
+        for name, tool in (("hybrid", "search"), ("tree", "search_tree")):
             seconds = session.build_tree(collection)["seconds"] if name == "tree" else 0.0
             index = session.index(collection)
             found[name] = [
-                score(session, index, one, gold.get(one.query_id, []), answers)
+                score(session, index, one, gold.get(one.query_id, []), tool, answers)
                 for one in queries[:limit]
             ]
             print(folder.name, name, f"built in {seconds:.0f} s", file=sys.stderr)
@@ -91,19 +90,22 @@ def read_gold(folder: Path) -> dict[str, list[str]]:
 
 
 def score(
-    session: Session, index: Index, query: JudgedQuery, gold: Sequence[str], answers: bool
+    session: Session,
+    index: Index,
+    query: JudgedQuery,
+    gold: Sequence[str],
+    tool: str,
+    answers: bool,
 ) -> Scores:
-    """Search and ask as the rules plan it now."""
+    """Search by a tool, and ask as the rules plan it now."""
     tools = Toolbox(index)
     language = query.language or detect_language(query.text)
-    tool = planned_search(session, tools.specs(AUTH), query.text)
     arguments = {"query": query.text, "language": language}
     started = time.perf_counter()
     found = tools.run(tool, arguments, AUTH, time.monotonic() + SECONDS).evidence[:PASSAGES]
     ms = 1000 * (time.perf_counter() - started)
     words = {term for one in found for term in content_terms(one.text, language)}
-    scores = {"ms": ms, "joined": float(tool == "search_tree")}
-    scores["evidence_recall"] = recall(gold, query.answers, words, language)
+    scores = {"ms": ms, "evidence_recall": recall(gold, query.answers, words, language)}
     if answers:
         asked = ask_one(session, query, "auto")
         text = " ".join(claim["text"] for claim in asked.result.get("claims", []))
@@ -111,14 +113,6 @@ def score(
         scores["rouge_l"] = max(rouge_l(one, text) for one in query.answers)
         scores["contained"] = float(contains_answer(judged_answers(query.answers), asked.texts))
     return scores
-
-
-def planned_search(session: Session, specs: Sequence[ToolSpec], question: str) -> str:
-    """Return the tool by which the rules search for a question: `search` or `search_tree`."""
-    rules = RulesReasoner(session.settings, lambda terms: dict.fromkeys(terms, 1.0), None)
-    made = rules.plan(rules.understand(question, []), specs)
-    calls = {call.tool for one in made.questions for call in one.calls}
-    return "search_tree" if "search_tree" in calls else "search"
 
 
 def recall(gold: Sequence[str], answers: Sequence[str], words: set[str], language: str) -> float:
@@ -155,8 +149,8 @@ def rouge_l(gold: str, given: str) -> float:
 
 def table(measured: dict[str, Any], settings: Settings) -> str:
     """Return the means without the tree, and what the tree adds with its interval, by data set."""
-    lines = ["| set | n | joined | figure | hybrid | with tree | difference |"]
-    lines.append("|---|--:|--:|---|--:|--:|---|")
+    lines = ["| set | n | figure | hybrid | with tree | difference |"]
+    lines.append("|---|--:|---|--:|--:|---|")
     pooled: dict[str, list[Any]] = {"hybrid": [], "tree": []}
     for name, found in measured.items():
         lines += rows_of(name, found, settings)
@@ -168,10 +162,9 @@ def table(measured: dict[str, Any], settings: Settings) -> str:
 def rows_of(name: str, found: dict[str, list[Scores]], settings: Settings) -> list[str]:
     """Return the lines of one data set; `ms` is a median and has no interval."""
     first, second = found["hybrid"], found["tree"]
-    joined = mean(one["joined"] for one in second)
-    lead = f"| {name} | {len(first)} | {joined:.2f} |"
+    lead = f"| {name} | {len(first)} |"
     lines = []
-    for figure in [key for key in first[0] if key != "joined"]:
+    for figure in first[0]:
         columns = [[one[figure] for one in side] for side in (first, second)]
         middle: Callable[[list[float]], float] = median if figure == "ms" else mean
         digits = 0 if figure == "ms" else 3

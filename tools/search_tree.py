@@ -1,4 +1,4 @@
-"""`search_tree`: the tree and the passages together, for questions about several things."""
+"""`search_tree`: the tree and the passages together, for overviews."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ class SearchTreeArguments(SearchArguments):
 class SearchTree(Search):
     """Search the tree beside the passages; both rankings are fused by reciprocal ranks."""
 
-    purpose = (
-        "Find passages about several things together through the summaries over the documents."
-    )
+    purpose = "Find passages on a broad theme through the tree over the documents."
     not_for: ClassVar = ["exact names, codes or numbers", "counting or listing records"]
     arguments: ClassVar[type[SearchArguments]] = SearchTreeArguments
 

@@ -66,7 +66,7 @@ def reads_as_sentence(value: str) -> bool:
 @lru_cache(maxsize=8)
 def _lists(language: str) -> Cues:
     known = find_language(language)
-    names = ("reference", "opener", "leaning", "pointing", "addressed")
+    names = ("reference", "opener", "leaning", "elsewhere", "addressed")
     lists = known.read("words")
     return Cues(known, {name: lists.get(name, ()) for name in names})
 
@@ -81,7 +81,7 @@ def standalone(text: str, language: str) -> float:
     if not _is_whole(shown, language) or points_back(shown, language):
         return 0.0
     worth = LEANS if words.starts("leaning", shown) else 1.0
-    worth *= POINTS if words.found("pointing", shown) else 1.0
+    worth *= POINTS if words.found("elsewhere", shown) else 1.0
     worth *= ADDRESSES if words.found("addressed", shown) else 1.0
     worth *= IS_SHORT if len(shown) + len(WIDE.findall(shown)) < SHORT else 1.0
     speaks = shown.startswith(tuple(SPEECH)) or shown.count('"') % 2 == 1

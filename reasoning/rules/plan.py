@@ -17,14 +17,8 @@ from reasoning.question_words import similarity
 from reasoning.rules.answering.summaries import SUMMARISE
 from reasoning.rules.lexicon import STEERING, lexicon
 from reasoning.rules.records.schema import schema_of
-from reasoning.rules.topic import entities
 
 GENERAL_SEARCH = ("search",)
-TREE_SEARCH = "search_tree"
-# Names that a question about several things has at least. Of such questions the tree changes the
-# evidence found in ten passages by +.038 (dragonball, n = 158) and -.004 (leval, n = 200); of all
-# questions by -.018 in leval (n = 100).
-SEVERAL = 2
 RECORDS = "query_records"
 # A tool whose score reaches this share of the best one is called as well.
 CLOSE = 0.85  # chosen, not measured
@@ -56,31 +50,12 @@ def plan(
                 query=query,
                 language=understanding.language,
                 wants=wants if understanding.intent != "recommend" else "list",
-                calls=_with_tree(
-                    calls_for(searched, understanding.language, chosen), part, understanding, tools
-                ),
+                calls=calls_for(searched, understanding.language, chosen),
                 deps=[f"q{dep}" for dep in part.deps],
                 slot=part.slot,
             )
         )
     return Plan(questions=questions)
-
-
-def _with_tree(
-    calls: list[Call], part: Part, understanding: Understanding, tools: Sequence[ToolSpec]
-) -> list[Call]:
-    """Let a question about several things go through the tree as well, where there is one."""
-    words = lexicon(understanding.language)
-    several = len(entities(part.text, words)) >= SEVERAL or any(
-        words.found(name, part.text) for name in ("same", "both")
-    )
-    chained = part.slot or part.deps
-    if not several or chained or all(spec.name != TREE_SEARCH for spec in tools):
-        return calls
-    return [
-        call.model_copy(update={"tool": TREE_SEARCH}) if call.tool in GENERAL_SEARCH else call
-        for call in calls
-    ]
 
 
 def _without_slots(text: str) -> str:

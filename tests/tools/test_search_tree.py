@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable
 
 import pytest
+from builders import weights_of
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
-from core.types import Part, ToolSpec, Understanding
-from reasoning.rules.plan import plan
+from core.settings import Settings
+from core.types import ToolSpec
+from reasoning.rules.reasoner import RulesReasoner
 from retrievers.tree.building import build_tree
 from retrievers.tree.search import TreeQuery, TreeSearch, jaccard, main_nodes
 from retrievers.tree.view import TreeView, open_view
@@ -104,16 +106,16 @@ def test_jaccard() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "tool"),
+    ("question", "tools"),
     [
-        ("How do Gilead and Odessa differ?", "search_tree"),
-        ("When was Gilead written?", "search"),
-        ("Why does the harbour close?", "search"),
+        ("What is the harbour about?", ["summarise", "search_tree"]),
+        ("Summarise this collection", ["summarise"]),
+        ("Why does the harbour close?", ["search"]),
     ],
 )
-def test_only_questions_about_several_things_go_through_the_tree(question: str, tool: str) -> None:
-    specs = [ToolSpec(name=name, base=name, purpose="Find.") for name in ("search", "search_tree")]
-    part = Part(text=question)
-    query = Understanding(question=question, language="en", parts=[part], required_fields=["text"])
-    made = plan(query, specs, None)
-    assert [call.tool for call in made.questions[0].calls] == [tool]
+def test_a_wish_for_an_overview_goes_through_the_tree(question: str, tools: list[str]) -> None:
+    names = ("search", "search_tree", "summarise")
+    specs = [ToolSpec(name=name, base=name, purpose="Find.") for name in names]
+    rules = RulesReasoner(Settings(), weights_of([]), FakeEmbedder())
+    made = rules.plan(rules.understand(question, []), specs)
+    assert [call.tool for call in made.questions[0].calls] == tools
