@@ -36,7 +36,7 @@ from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import OPERATOR, WriteAccess
 from stores.store import Store
 
-FORMAT_VERSION = 8  # raise it when loaders, cleaning or splitting change what is stored
+FORMAT_VERSION = 9  # raise it when loaders, cleaning or splitting change what is stored
 
 Progress = Callable[[str, int, int], None]
 

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from core.budget import ANSWER_STEPS, Usage
-from core.types import Answer, Claim, StopReason
+from core.types import Answer, Claim, Evidence, StopReason
 from graph.context import Context
 from graph.reading import ENOUGH_GRADE, asked_plan, describe_question
 from graph.state import MAX_DRAFTS, State, Update
@@ -51,20 +51,27 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     update: Update = {"usage": usage, "trail": [step]}
     if not kept:
         return update | _without_answer(state, dropped, usage, context)
+    answer = _answer(state, kept, [reason for _, reason in dropped], list(evidence.values()))
+    return update | {"answer": answer, "messages": [AIMessage(content=answer.text)]}
+
+
+def _answer(
+    state: State, kept: list[Claim], dropped: Sequence[str], items: Sequence[Evidence]
+) -> Answer:
+    """Return the answer of the claims that stand, with what contradicts them and what lacks."""
     asked = {claim.question_id for claim in kept}
     plan = asked_plan(state)
     lacking = [question for question in plan.questions if question.id not in asked]
     missing = list(dict.fromkeys(describe_question(state, question) for question in lacking))
-    items = list(evidence.values())
     others, conflicts = find_conflicts(kept, plan, items)
     text = render_answer(state["query"], plan, kept, missing, items, others, conflicts)
     reason = state["stop_reason"]
     if missing and reason == StopReason.enough_evidence:
         reason = StopReason.required_fields_missing
     warnings = list(dict.fromkeys(state.get("warnings") or []))
-    warnings += [f"dropped an unsupported sentence: {reason}" for _, reason in dropped]
+    warnings += [f"dropped an unsupported sentence: {why}" for why in dropped]
     warnings += [f"not found: {part}" for part in missing]
-    answer = Answer(
+    return Answer(
         text=text,
         claims=[*kept, *others],
         conflicts=conflicts,
@@ -72,8 +79,6 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
         missing=missing,
         warnings=warnings,
     )
-    update |= {"answer": answer, "messages": [AIMessage(content=text)]}
-    return update
 
 
 def _without_answer(

@@ -12,7 +12,9 @@ from core.metadata import ROW
 from core.types import Citation, Claim, Conflict, Evidence, Plan, SubQuestion
 from languages.language import is_spaced
 from reasoning.claims.alignment import Alignment, align, same
+from reasoning.claims.edits import contradict
 from reasoning.claims.tokens import MONTH, NAME, NUMBER, UNIT, WORD, ClaimToken, claim_tokens
+from reasoning.claims.words import claim_words
 
 APART = (ROW, RECORD, CODE_KIND)  # each of which is about a thing of its own
 USABLE = 2  # the grade of evidence that partly answers
@@ -24,6 +26,7 @@ VALUES = (NUMBER, MONTH, NAME)
 ROUNDED, YEARS = 0.02, (1000, 2100)  # chosen
 FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 LEADS = re.compile(r"\.\.|[…:|—–：]")
+DENIAL = frozenset({"negation"})
 WORDS = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]{2,}")  # Chinese by its characters
 
 
@@ -76,6 +79,8 @@ def _others(
     asked = [
         one for one in claim_tokens(f"{question.text} {question.query}", language) if one.is_content
     ]
+    if question.wants == "yesno":  # "Is it 30 metres?": the value that it names is what it asks
+        asked = [one for one in asked if one.role not in VALUES]
     named = [one for one in asked if _has_word(one, sentence, item)]
     for other in evidence:
         graded = other.grades.get(question.id, 0) >= USABLE and other.language == language
@@ -86,8 +91,12 @@ def _others(
             words = _bare(text)
             if 2 * len(bare & words) < max(len(bare), len(words)):
                 continue  # cheaper than to align it
-            same_subject = all(_has_word(one, text, other) for one in named)
-            if same_subject and is_other_value(sentence, text, language, asked):
+            lacking = [one for one in named if not _has_word(one, text, other)]
+            # A word of the sentence that the other lacks may be what the other denies.
+            subject = [one for one in lacking if not _says(one, sentence, language)]
+            if (not lacking and is_other_value(sentence, text, language, asked)) or (
+                not subject and is_denied(sentence, text, language)
+            ):
                 seen.add(other.document_key)
                 yield other.cited(start, end)
                 break
@@ -100,11 +109,11 @@ def _bare(text: str) -> frozenset[str]:
 
 def _has_word(word: ClaimToken, text: str, item: Evidence) -> bool:
     """Tell whether a sentence, its heading or its title has a word of the question."""
-    return any(
-        same(word, one)
-        for part in (text, item.section, item.title)
-        for one in claim_tokens(part, item.language)
-    )
+    return any(_says(word, part, item.language) for part in (text, item.section, item.title))
+
+
+def _says(word: ClaimToken, text: str, language: str) -> bool:
+    return any(same(word, one) for one in claim_tokens(text, language))
 
 
 def is_other_value(left: str, right: str, language: str, asked: Sequence[ClaimToken] = ()) -> bool:
@@ -144,6 +153,22 @@ def is_other_value(left: str, right: str, language: str, asked: Sequence[ClaimTo
     kept = sum(ours[row].is_content for row in aligned.matched)
     rest = max(len(rows) - len(mine), len(places) - len(other))
     return kept >= LEAST and kept >= ALIKE * (kept + rest)
+
+
+def is_denied(left: str, right: str, language: str) -> bool:
+    """Tell whether two sentences say the same but for a denial or a word and its opposite."""
+    words = claim_words(language)
+    aligned = align(claim_tokens(left, language), claim_tokens(right, language))
+    partner = {**aligned.moved, **aligned.matched}
+    ours = [one for row, one in enumerate(aligned.claim) if row not in partner]
+    theirs = [one for at, one in enumerate(aligned.text) if at not in partner.values()]
+    denials = [one for one in (*ours, *theirs) if one.has(DENIAL)]
+    rest = [[one for one in side if one.is_content] for side in (ours, theirs)]
+    opposite = all(len(side) == 1 for side in rest) and contradict(rest[0][0], rest[1][0], words)
+    kept = sum(aligned.claim[row].is_content for row in partner)
+    if kept < LEAST - 1 or not (opposite or not any(rest)):
+        return False
+    return (len(denials) + opposite) % 2 == 1
 
 
 def _is_dateline(aligned: Alignment, last: int) -> bool:

@@ -22,7 +22,7 @@ class NumberEdits(Edits):
                 return f"the {kind} {one.text} is not in the quote"
             if row in self._moved and not self._counts_same(row, place):
                 return f"the number {one.text} stands for something else in the quote"
-            if self._is_of_another_clause(row, place):
+            if self._is_of_another_clause(row, place) or self._is_swapped(row, place):
                 return f"the number {one.text} stands for something else in the quote"
             led = {one.word for one in self._claim[max(0, row - 1) : row]}
             there = {one.word for one in self._text[max(0, place - 1) : place]}
@@ -54,6 +54,20 @@ class NumberEdits(Edits):
         divided = CLOSED & {*one.before, *other.before} or self._text[place].place != other.place
         counted = one.role in CONTENT and other.role in CONTENT and not divided
         return counted and theirs in self._free and not same(one, other)
+
+    def _is_swapped(self, row: int, place: int) -> bool:
+        """Tell whether the words right before two numbers are exchanged: "height 3 m, width 5"."""
+        ours, theirs = self._next(self._claim, row, -1), self._next(self._text, place, -1)
+        own = next((at for at, there in self._partner.items() if there == theirs), None)
+        if ours not in self._partner or own is None or own == ours:
+            return False
+        here = self._next(self._claim, own, 1)
+        there = self._next(self._text, self._partner[ours], 1)
+        if here is None or there is None:
+            return False
+        one, other = self._claim[here], self._text[there]
+        numbers = one.role == other.role == self._claim[row].role == NUMBER
+        return numbers and not same(one, self._text[place]) and not same(self._claim[row], other)
 
     def _is_of_another_clause(self, row: int, place: int) -> bool:
         """Tell whether the clause that a moved number is of says nothing else of the claim's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.types import Claim, Evidence, Plan, SubQuestion, Understanding
-from reasoning.conflicts import find_conflicts, is_other_value
+from reasoning.conflicts import find_conflicts, is_denied, is_other_value
 from reasoning.rendering import render_answer
 
 
@@ -183,3 +183,22 @@ def test_a_sentence_of_chinese_is_compared_by_its_characters() -> None:
     others, conflicts = find_conflicts(claims, Plan(questions=[question]), [old, new])
     assert [one.text for one in others] == [new.text]
     assert [one.claims for one in conflicts] == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "language", "denied"),
+    [
+        ("Dogs may enter the garden.", "Dogs may not enter the garden.", "en", True),
+        ("Returns are accepted by mail.", "Returns are refused by mail.", "en", True),
+        ("Dogs are not forbidden there.", "Dogs are allowed there.", "en", False),
+        ("Cats are allowed in the garden.", "Dogs are not allowed in the garden.", "en", False),
+        ("Adults may not enter the hall.", "Children may enter the hall.", "en", False),
+        ("In winter the pool is closed.", "In summer the pool is open.", "en", False),
+        ("Заявки принимаются по почте.", "Заявки не принимаются по почте.", "ru", True),
+        ("Собакам дозволено заходити в сад.", "Собакам заборонено заходити в сад.", "uk", True),
+        ("该票可以退款。", "该票不能退款。", "zh", True),
+    ],
+)
+def test_a_denial_is_seen_as_what_it_is(left: str, right: str, language: str, denied: bool) -> None:
+    assert is_denied(left, right, language) is denied
+    assert is_denied(right, left, language) is denied

@@ -211,7 +211,9 @@ class HtmlWalk:
         elif tag == "sup":
             self._words.append(write_superscript(node.text(deep=True)))
         elif tag == "img":
-            self._words.append(f" {node.attributes.get('alt') or ''} ")
+            alt = " ".join((node.attributes.get("alt") or "").split())
+            # A sign or a formula belongs to its sentence; more than that no reader sees.
+            self._words.append(f" {alt} " if len(alt.encode()) <= _SIGN_BYTES else " ")
         elif tag == "math":
             self._words.append(f" {math_text(node)} ")
         elif tag == "a":
@@ -299,6 +301,7 @@ def _number(node: LexborNode, name: str) -> int | None:
 
 # A part is the main one when it has this share of the words (source not recorded).
 _MAIN = {"main, [role=main]": 0.3, "article": 0.5}
+_SIGN_BYTES = 24  # of UTF-8: some words, or eight Chinese signs; chosen, not measured
 _MAX_DEPTH = 2000  # a bound against hostile nesting; chosen, not measured
 # Tags whose end may be left out, and those that have none, say nothing about the depth.
 _OPTIONAL_END = (

@@ -12,6 +12,7 @@ from core.language.orders import gives_orders
 from core.language.passages import CODE_KIND, spans_of
 from core.settings import Settings
 from core.types import Claim, Draft, Evidence, Plan, SubQuestion
+from reasoning.conflicts import find_conflicts
 from reasoning.rules.answering.blocks import (
     MOST_CHARACTERS,
     STEP,
@@ -108,8 +109,12 @@ def answer(
             found = _items(best, usable)[: settings.answering.list_items]
         else:
             found = _sentences(question, usable, relevance, settings, cited)
+        found = [one.model_copy(update={"question_id": question.id}) for one in found]
+        if any(one.verdict for one in found) and find_conflicts(found, plan, usable)[1]:
+            # What documents disagree about is neither "yes" nor "no".
+            found = [one.model_copy(update={"verdict": ""}) for one in found]
         if found:
-            claims += [one.model_copy(update={"question_id": question.id}) for one in found]
+            claims += found
             cited |= {(c.chunk_id, c.start) for claim in found for c in claim.citations}
         else:
             missing.append(question.text)
