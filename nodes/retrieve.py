@@ -117,13 +117,9 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
                 why = NO_TIME
                 break
             made += 1
-            try:
-                ledger.room = Room(most - tokens - ledger.spent, known)
-                result = context.tools.run(call.tool, call.arguments, context.auth, deadline)
-            except CallerError as error:
-                # One refused call must not end the run: the others may still find the answer.
-                warnings.append(f"{call.tool}: {error}")
-                result = ToolResult(auth_filter=context.auth.describe())
+            ledger.room = Room(most - tokens - ledger.spent, known)
+            result, notes = _run(call, context, deadline)
+            warnings += notes
             new = [item for item in result.evidence if item.chunk_id not in known]
             tokens += sum(estimate_tokens(item.text) for item in new)
             dropped += result.dropped
@@ -132,10 +128,6 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
             found.append(
                 SearchHits(branch=branch, chunk_ids=[one.chunk_id for one in result.evidence])
             )
-            if result.hidden:
-                warnings.append(f"{call.tool}: {STALE}")
-            # Whoever asks can mend an index of another model, and no other reason for keywords.
-            warnings += [one for one in result.notes if REMEDY in one]
             values = _step_values(operation.question, call, result)
             steps.append(context.step("retrieve", began, calls=ledger.calls[before:], **values))
     if not steps:
@@ -152,6 +144,18 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
         "trail": steps,
         "warnings": list(dict.fromkeys(warnings)),
     }
+
+
+def _run(call: Call, context: Context, deadline: float) -> tuple[ToolResult, list[str]]:
+    """Return what a call found, nothing where it was refused, and what the reader must know."""
+    try:
+        result = context.tools.run(call.tool, call.arguments, context.auth, deadline)
+    except CallerError as error:
+        # One refused call must not end the run: the others may still find the answer.
+        return ToolResult(auth_filter=context.auth.describe()), [f"{call.tool}: {error}"]
+    stale = [f"{call.tool}: {STALE}"] if result.hidden else []
+    # Whoever asks can mend an index of another model, and no other reason for keywords.
+    return result, [*stale, *(one for one in result.notes if REMEDY in one)]
 
 
 def _asked(state: State, operation: Search, context: Context) -> tuple[list[tuple[int, Call]], str]:

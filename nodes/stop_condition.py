@@ -169,15 +169,8 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
     failed = [one for one in searches if best_grade(state, one.question) < ENOUGH_GRADE]
     again = [one for one in failed if goes_on and course.undo_values(one, context.settings)]
     may_rewrite = not limit and context.settings.answering.max_rewrites > 0
-    wanted = [
-        one
-        for one in failed
-        if may_rewrite
-        and one not in again
-        and not (
-            isinstance(one, MapRetrieve) or one.out == FULL_QUESTION or one.out in course.rewritten
-        )
-    ]
+    failing = [one for one in failed if may_rewrite and one not in again]
+    wanted = [one for one in failing if _is_rewritable(one, course)]
     weak = wanted[: max(0, room - 1) // (SEARCH_STEPS - 1)]  # each is proposed, made and graded
     open_still = {one.out for one in (*again, *weak)}
     course.done += [out for out in state["wave"] if out not in open_still]
@@ -213,6 +206,12 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
         "trail": [step],
         "warnings": [] if limit is None else [f"stopped early: {limit.value}"],
     }
+
+
+def _is_rewritable(search: Search, course: ReplanState) -> bool:
+    """Tell whether a search may be written in other words, which it is once."""
+    whole = isinstance(search, MapRetrieve) or search.out == FULL_QUESTION
+    return not whole and search.out not in course.rewritten
 
 
 def _follow(state: State, search: Search, course: ReplanState, context: Context) -> None:

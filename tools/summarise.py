@@ -55,7 +55,7 @@ class SummaryArguments(FrozenModel):
 class Whole(NamedTuple):
     """Hold what is summarised: documents, and the chunks of each text of each part.
 
-    A part of one text is told in several sentences, one of several texts in one of each.
+    A part of one text is summed up in several sentences, one of several texts in one of each.
     """
 
     documents: Sequence[DocumentName]

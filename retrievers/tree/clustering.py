@@ -196,7 +196,7 @@ def soft_clusters(
     """Return clusters of at most `most` tokens as sorted places; a vector is in one or more.
 
     All are divided, then each cluster within itself, and once more while it is too large. A single
-    vector may be larger. What cannot be told apart is cut in its order.
+    vector may be larger. What cannot be divided is cut in its order.
     """
     neighbours = max(2, int((len(vectors) - 1) ** 0.5))
     found: dict[bytes, Places] = {}

@@ -54,7 +54,7 @@ class Closed(NamedTuple):
 
     `before` says that earlier turns of its conversation rest on any, which its texts may repeat,
     `counts` that other records than then are open to the reader now: those that were counted;
-    `lesser` that the reader has fewer rights than who asked, and is not told what was erased.
+    `lesser` that the reader has fewer rights than who asked, and does not learn what was erased.
     """
 
     names: frozenset[str]

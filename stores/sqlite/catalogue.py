@@ -300,7 +300,7 @@ def absent_collection(
 ) -> CallerError:
     """Explain that there is no such collection, whether it is missing or none of the caller's.
 
-    `known` are those that the caller may be told of; `awaited` says that the first documents of
+    `known` are those that the caller may know of; `awaited` says that the first documents of
     theirs are on the way.
     """
     names = ", ".join(one.name for one in known) or "none yet"
