@@ -17,7 +17,7 @@ from typing import Any
 NOT_MENTIONED = "Not mentioned"
 REFUSING = ("not mentioned", "no information available")
 METRICS = ("em", "f1", "bleu1", "rouge2", "rougeL")
-ADVERSARIAL, MULTI_HOP, OPEN_DOMAIN = "adversarial", "multi-hop", "open-domain"
+MULTI_HOP, OPEN_DOMAIN = "multi-hop", "open-domain"
 ARTICLES = re.compile(r"\b(a|an|the|and)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 

@@ -1,4 +1,4 @@
-"""The Reasoner protocol: who decides, behind seven verbs, and one check."""
+"""The Reasoner protocol: who decides, behind verbs and one check."""
 
 from __future__ import annotations
 

@@ -31,13 +31,13 @@ class SearchTreeArguments(SearchArguments):
     into `tokens`. With `words` questions and keywords of nodes are compared as well as meaning.
     """
 
-    mode: Literal["traversal", "collapsed"] = "traversal"
-    words: bool = False
-    nearest: int = Field(6, ge=1, le=100)
-    depth: int = Field(20, ge=1, le=100)
-    threshold: float = Field(1.0, ge=0, le=1)
-    start_layer: int = Field(0, ge=0, le=100)
-    tokens: int = Field(3000, ge=1, le=100_000)
+    mode: Literal["traversal", "collapsed"] = TreeQuery.mode
+    words: bool = TreeQuery.words
+    nearest: int = Field(TreeQuery.nearest, ge=1, le=100)
+    depth: int = Field(TreeQuery.depth, ge=1, le=100)
+    threshold: float = Field(TreeQuery.threshold, ge=0, le=1)
+    start_layer: int = Field(TreeQuery.start_layer, ge=0, le=100)
+    tokens: int = Field(TreeQuery.tokens, ge=1, le=100_000)
 
 
 class SearchTree(Search):
@@ -84,18 +84,9 @@ class SearchTree(Search):
         view = open_view(index, auth) if serves(index, query) else None
         if view is None or index.embedder is None:
             return None
-        asked = TreeQuery(
-            given.query,
-            index.embedder.embed_query(given.query),
-            given.language,
-            given.mode,
-            given.words,
-            given.nearest,
-            given.depth,
-            given.threshold,
-            given.start_layer,
-            given.tokens,
-        )
+        how = given.model_dump(exclude=set(SearchArguments.model_fields))
+        vector = index.embedder.embed_query(given.query)
+        asked = TreeQuery(given.query, vector, given.language, **how)
         found: dict[str, Evidence] = {}
         for hit in sorted(TreeSearch(view, asked).hits(), key=lambda one: -one.score):
             scores = {TREE: round(hit.score, 6)}

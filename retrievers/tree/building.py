@@ -58,7 +58,7 @@ def build_tree(index: Index, progress: Progress = silent, *, fresh: bool = False
         rule = "a tree needs the embedder of its collection"
         raise ModelError(rule, value=index.keywords_only, hint="see `carrel doctor`")
     trees, collection_id = index.trees, index.collection.id
-    recipe = recipe_of(index.embedder.model_id)
+    recipe = recipe_of(index)
     if fresh or any(one != recipe for one in trees.recipes(collection_id)):
         trees.clear(collection_id)
     clusterer = clusterer_of(index.settings.ingest.tree_reducer)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from retrievers.types import Index
+
 LEAF_TOKENS = 100  # of a leaf, SPEC R1
 MOST_TOKENS = 3500  # of the texts below a node; more are clustered again, SPEC R1
 DIMENSION = 10  # of the reduced vectors, as in RAPTOR (arXiv:2401.18059)
@@ -11,6 +13,8 @@ SUMMARY_TOKENS = 150
 VERSION = 1  # raise it when leaves are cut, described or clustered otherwise
 
 
-def recipe_of(model_id: str) -> str:
-    """Name how a tree is made with the vectors of a model."""
-    return f"{VERSION}/{LEAF_TOKENS}/{MOST_TOKENS}/{DIMENSION}/{model_id}"
+def recipe_of(index: Index) -> str:
+    """Name how the tree of a collection is made: with which reducer, of the vectors of a model."""
+    model = index.embedder.model_id if index.embedder else ""
+    reducer = index.settings.ingest.tree_reducer
+    return f"{VERSION}/{LEAF_TOKENS}/{MOST_TOKENS}/{DIMENSION}/{reducer}/{model}"

@@ -22,7 +22,7 @@ COMPARED = 200  # nodes and leaves nearest by meaning whose words are compared; 
 class TreeQuery:
     """Say how a tree is searched.
 
-    `traversal` follows the `k` nearest nodes of each layer, from `start_layer` below the root
+    `traversal` follows the `nearest` nodes of each layer, from `start_layer` below the root
     down to `depth` layers further, none farther than `threshold` (0..1); `collapsed` takes the
     nearest of all nodes and leaves, as many as fit into `tokens`. With `words` a hit is as far as
     its farthest of meaning, questions and keywords.
@@ -31,23 +31,20 @@ class TreeQuery:
     text: str
     vector: Vector
     language: str | None = None
-    mode: Literal["traversal", "collapsed"] = "collapsed"
-    words: bool = True
-    k: int = 10
-    depth: int = 5
+    mode: Literal["traversal", "collapsed"] = "traversal"
+    words: bool = False
+    nearest: int = 6
+    depth: int = 20
     threshold: float = 1.0
     start_layer: int = 0
-    tokens: int = 3500
+    tokens: int = 3000
 
 
 class TreeHit(NamedTuple):
-    """Point to a leaf's passage, with 1 − its distance and the level of the node it stands for."""
+    """Point to the passage of a leaf, with 1 − its distance."""
 
     item: Evidence
-    start: int
-    end: int
     score: float
-    level: int
 
 
 def jaccard(one: Iterable[str], other: Iterable[str]) -> float:
@@ -71,19 +68,15 @@ class TreeSearch:
     def hits(self) -> list[TreeHit]:
         """Return the passages that are nearest, best first, each leaf once."""
         found = self._collapsed() if self._query.mode == "collapsed" else self._traversed()
-        chosen: dict[int, tuple[float, int]] = {}
+        chosen: dict[int, float] = {}
         for place, distance in found:
             if place >= self._first:
-                chosen.setdefault(place - self._first, (1 - distance, 0))
+                chosen.setdefault(place - self._first, 1 - distance)
                 continue
             for one in self._view.sentences(place):  # what stands for a node
-                chosen.setdefault(one.leaf, (1 - distance, self._view.nodes[place].level))
+                chosen.setdefault(one.leaf, 1 - distance)
         items = self._view.evidence(chosen)
-        return [
-            TreeHit(items[leaf], own.start, own.end, *chosen[leaf])
-            for leaf, own in ((leaf, self._shape.leaves[leaf]) for leaf in chosen)
-            if leaf in items
-        ]
+        return [TreeHit(items[leaf], score) for leaf, score in chosen.items() if leaf in items]
 
     def _ranked(self, places: Sequence[int]) -> list[tuple[int, float]]:
         """Return places with their distances, the nearest first."""
@@ -139,7 +132,7 @@ class TreeSearch:
         for _ in range(self._query.start_layer):
             layer = self._below(layer) or layer
         for _ in range(self._query.depth):
-            near = self._ranked(layer)[: self._query.k]
+            near = self._ranked(layer)[: self._query.nearest]
             kept = [place for place, distance in near if distance <= self._query.threshold]
             below = self._below(kept)
             if not below or below == layer:
@@ -147,7 +140,7 @@ class TreeSearch:
             layer = below
         return [
             (place, distance)
-            for place, distance in self._ranked(layer)[: self._query.k]
+            for place, distance in self._ranked(layer)[: self._query.nearest]
             if distance <= self._query.threshold
         ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -61,10 +61,6 @@ class TreeView:
         keys = {leaf: ids.get(place, "") for leaf, place in places.items()}
         return {leaf: found[key] for leaf, key in keys.items() if key in found}
 
-    def text(self, leaf: int, item: Evidence) -> str:
-        """Return the text of a leaf, which stands in this evidence."""
-        return item.text[self.shape.leaves[leaf].start : self.shape.leaves[leaf].end]
-
     def summary(self, node: int) -> list[SummarySentence]:
         """Return the central sentences of a node in the order of the text, each cited."""
         return [
@@ -120,20 +116,20 @@ def size_of(shape: TreeShape) -> dict[str, int]:
 
 def whole_size(index: Index) -> dict[str, int]:
     """Return the size of the tree of all documents, for who builds it."""
-    collection, embedder = index.collection, index.embedder
-    record = index.trees.load(collection.id, recipe_of(embedder.model_id if embedder else ""))
+    collection = index.collection
+    record = index.trees.load(collection.id, recipe_of(index))
     return size_of(TreeShape(record, set(record.documents), collection.secret))
 
 
-def open_view(index: Index, auth: AuthContext, sources: Sequence[str] = ()) -> TreeView | None:
+def open_view(index: Index, auth: AuthContext) -> TreeView | None:
     """Return the tree that a caller sees, None where they see none or it has another model."""
     if index.embedder is None:
         return None
     collection = index.collection
-    record = index.trees.load(collection.id, recipe_of(index.embedder.model_id))
+    record = index.trees.load(collection.id, recipe_of(index))
     if not record.members:
         return None
-    visible = index.catalogue.visible_documents(auth, collection.id, sources)
+    visible = index.catalogue.visible_documents(auth, collection.id, ())
     seen = frozenset(visible & record.documents.keys())
     known = _shapes.setdefault(index.store, OrderedDict())
     key = (collection.id, record.version, seen)

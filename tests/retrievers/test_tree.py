@@ -71,7 +71,8 @@ def test_a_tree_has_leaves_of_whole_sentences_under_nodes(shelf: Shelf, index: M
     assert view.nodes[0].leaves.tolist() == list(range(len(view.shape.leaves)))
     found = view.evidence(range(len(view.shape.leaves)))
     for place, leaf in enumerate(view.shape.leaves):
-        text, spans = view.text(place, found[place]), sentence_spans(found[place].text)
+        whole = found[place].text
+        text, spans = whole[leaf.start : leaf.end], sentence_spans(whole)
         assert leaf.start in {start for start, _ in spans}
         assert leaf.end in {end for _, end in spans} and text
         assert leaf.tokens <= LEAF_TOKENS or len(sentence_spans(text)) == 1
@@ -198,10 +199,10 @@ def test_an_added_document_changes_its_path_only(shelf: Shelf, index: MakeIndex)
     shelf.put({f"{topic}{n}": texts(topic, n, 1) for topic in TOPICS for n in range(20)})
     build_tree(index())
     trees = shelf.store.trees
-    before = trees.load(shelf.id, recipe_of("fake")).members
+    before = trees.load(shelf.id, recipe_of(index())).members
     shelf.put({"new": texts("music", 77, 1)})
     assert build_tree(index()).documents == 1
-    after = trees.load(shelf.id, recipe_of("fake")).members
+    after = trees.load(shelf.id, recipe_of(index())).members
     changed = [one for one in after if after[one] != before.get(one)]
     assert 1 <= len(changed) <= 2 * viewed(index()).levels < len(after)
     for number in range(15):

@@ -87,9 +87,9 @@ def test_a_threshold_and_a_number_bound_what_the_tree_gives(built: Index) -> Non
         query = TreeQuery(ASKED, vector, "en", **more)  # type: ignore[arg-type]
         return [one.score for one in TreeSearch(view, query).hits()]
 
-    assert len(hits(mode="traversal", k=3, words=False)) <= 3
-    assert hits(mode="traversal", threshold=0.0) == []
-    assert all(score >= 0.5 for score in hits(threshold=0.5, words=False))
+    assert len(hits(nearest=3)) <= 3
+    assert hits(threshold=0.0) == []
+    assert all(score >= 0.5 for score in hits(mode="collapsed", threshold=0.5))
 
 
 def test_main_nodes_share_out_the_tree(built: Index) -> None:
