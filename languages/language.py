@@ -33,6 +33,7 @@ class Language(BaseModel):
     `script` is latin, cyrillic, han or the name of another in core/language/resources. A language
     whose words change by their endings alone needs `singular` and `past`, one with a pymorphy3
     `dictionary` has its forms from there, and one that is not `spaced` is cut into known words.
+    The reader model has learnt from questions in one with `reader`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,6 +51,7 @@ class Language(BaseModel):
     marks: str = ""
     shows: str = ""
     near: tuple[str, ...] = ()
+    reader: bool = False
     yes_or_no: Literal["first", "anywhere"] = "first"
     question_mark: str = "?"
     full_stop: str = "."

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
+from core.language.analysis import terms
 from core.language.cues import Cues
 from core.types import AnswerKind
 from languages.language import Language, find_language
@@ -26,6 +27,16 @@ class Lexicon(Cues):
         }
         lists = {name: v for name, v in loaded.items() if name not in {"synonyms", *self._tables}}
         super().__init__(known, lists)
+
+    @cached_property
+    def forms(self) -> list[frozenset[str]]:
+        """Return the terms of each word whose forms no stemmer joins: "draw", "drew", "drawn"."""
+        listed = self.known.read("claims").get("forms", [])
+        return [frozenset(terms(" ".join(one), self.language)) for one in listed]
+
+    def forms_of(self, term: str) -> frozenset[str]:
+        """Return a term with its irregular forms."""
+        return frozenset({term}).union(*(one for one in self.forms if term in one))
 
     def any_of(self, *names: str) -> frozenset[str]:
         """Return the entries of some lists together; a list that the language lacks is empty."""

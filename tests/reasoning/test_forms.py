@@ -23,6 +23,9 @@ ASKED = (
     ("zh", "它有多重？", "weight"),
     ("en", "How hot is it in the kiln?", "temperature"),
     ("en", "How fast is the ferry?", "speed"),
+    ("en", "How often is it cleaned?", "frequency"),
+    ("zh", "堆肥多久翻一次？", "frequency"),
+    ("uk", "Як швидко розглядають заяву?", "speed"),
     ("en", "How many rooms are there?", ""),
     ("en", "Who built the bridge?", ""),
 )

@@ -30,6 +30,7 @@ from reasoning.rules.answering.headings import dated, heading_of, leads
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.values.forms import NUMBER, counts, has_kind, without_numbers
+from reasoning.rules.values.nameless import names_agent, names_place, names_time
 
 FEATURES = (
     # Words of the question: the share of their weight that stands in the sentence, and what the
@@ -280,7 +281,13 @@ class _Passage:
         """Tell whether a text holds a value of the kind asked for, a number of what is counted."""
         kind, form, counted = self.wanted.wants, self.wanted.form, self.wanted.counted
         bare = without_numbers(f"{text} {self.dated}", self.numbers)
-        if not self._checked() or not has_kind(kind, bare, self.words, self.wanted.terms, form):
+        asked = self.wanted.terms
+        if not self._checked() or not (
+            has_kind(kind, bare, self.words, asked, form)
+            or names_agent(bare, self.wanted.act, asked, self.words)
+            or (kind == "place" and names_place(bare, asked, self.words))
+            or (kind == "date" and not form and names_time(bare, asked, self.words))
+        ):
             return False
         # What a cell counts stands above it.
         uncountable = self.spoken[place] != self.wanted.language or self.item.kind == TABLE

@@ -282,8 +282,9 @@ class Relevance:
             read = read_sentences(self._reader, wanted.text, found, odds)
             column = np.array([[one.odds] for one in read], dtype=np.float32)
             joint = scorer(READING).odds(np.hstack([rows, column])).tolist()
-            # The reader has learnt from no such questions.
-            share = HALF if wanted.howto or wanted.defines or wanted.enumerates else 1.0
+            # The reader has learnt from no such questions, and in no other language.
+            unknown = wanted.howto or wanted.defines or wanted.enumerates
+            share = HALF if unknown or not find_language(wanted.language).reader else 1.0
             odds = [
                 alone if one.evidence.kind in UNREADABLE else share * both + (1 - share) * alone
                 for one, alone, both in zip(found, odds, joint, strict=True)

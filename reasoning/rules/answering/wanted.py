@@ -16,6 +16,7 @@ from reasoning.rules.answering.headings import SECTIONS
 from reasoning.rules.decomposition.phrases import is_plural
 from reasoning.rules.lexicon import STEERING, Lexicon, lexicon
 from reasoning.rules.topic import entities, focus, topic
+from reasoning.rules.values.nameless import NO_ACT, AskedAct, asked_act
 from reasoning.rules.values.forms import counted_noun, form_asked, forms
 from reasoning.rules.values.value_spans import wanted_noun
 
@@ -39,7 +40,7 @@ class QueryTerms:
     and `text` is the question as written, with the topic it leaves out. `defines`, `enumerates`
     and `howto` tell that it asks what something is, for several things, for a way to do something;
     `form` is the form of number or date asked for ("version"), `counted` the terms of the noun
-    whose number is asked for.
+    whose number is asked for, `act` what the one asked for does ("who repaired …").
     """
 
     groups: tuple[Group, ...]
@@ -58,6 +59,7 @@ class QueryTerms:
     howto: bool = False
     form: str = ""
     counted: frozenset[str] = frozenset()
+    act: AskedAct = NO_ACT
 
     def matched(self, found: frozenset[str]) -> set[int]:
         """Return which words of the question itself are among these terms."""
@@ -139,6 +141,7 @@ def analyse(
         howto=asked.found("code", question.text) or _asks_way(question, words),
         form=form,
         counted=counted | _synonyms(counted, words),
+        act=asked_act(question.text, words) if kind == "person" else NO_ACT,
     )
 
 
@@ -185,7 +188,7 @@ def _version_removed(text: str, language: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _synonyms(group: frozenset[str], words: Lexicon) -> frozenset[str]:
-    related: set[str] = set()
+    related = set().union(*map(words.forms_of, group))
     for synonyms in words.synonyms:
         analysed = {term for word in synonyms for term in terms(word, words.language)}
         if analysed & group:

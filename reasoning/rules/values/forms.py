@@ -34,10 +34,14 @@ CAPITALISED = re.compile(
 
 
 class Form(NamedTuple):
-    """Hold one form of values: its kind, None for any, and what holds it."""
+    """Hold one form of values: its kind, None for any, what holds it, and whether that is enough.
+
+    A year is like any number: it must also look like one of its kind.
+    """
 
     kind: AnswerKind | None
     holds: re.Pattern[str]
+    enough: bool = False
 
 
 @cache
@@ -49,7 +53,9 @@ def forms() -> dict[str, Form]:
         holding = [
             own["holds"] for own in (one, *(s.get(name, {}) for s in spoken)) if "holds" in own
         ]
-        found[name] = Form(one.get("kind"), re.compile("|".join(holding), re.IGNORECASE))
+        found[name] = Form(
+            one.get("kind"), re.compile("|".join(holding), re.IGNORECASE), bool(one.get("enough"))
+        )
     return found
 
 
@@ -79,6 +85,8 @@ def has_kind(
     """
     if form and not forms()[form].holds.search(text):
         return False
+    if form and forms()[form].enough:
+        return True
     if kind == "number":
         if (form and forms()[form].kind) or DIGITS.search(text) is not None:
             return True
