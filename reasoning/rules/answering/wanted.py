@@ -16,8 +16,8 @@ from reasoning.rules.answering.headings import SECTIONS
 from reasoning.rules.decomposition.phrases import is_plural
 from reasoning.rules.lexicon import STEERING, Lexicon, lexicon
 from reasoning.rules.topic import entities, focus, topic
-from reasoning.rules.values.nameless import NO_ACT, AskedAct, asked_act
 from reasoning.rules.values.forms import counted_noun, form_asked, forms
+from reasoning.rules.values.nameless import NO_ACT, AskedAct, asked_act
 from reasoning.rules.values.value_spans import wanted_noun
 
 TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause; chosen, not measured
