@@ -253,6 +253,8 @@ def test_only_and_except_give_no_verdict(rules: Rules) -> None:
     [
         ("Can porters work at night?", "Office staff may work at night."),
         ("May I borrow nine books?", "You may borrow five books."),
+        ("Is nightly.sh still used?", "The script nightly.sh has been replaced by a timer."),
+        ("Are alerts sent during maintenance?", "Alerts are silenced during maintenance windows."),
     ],
 )
 def test_a_verdict_needs_all_that_is_asked(rules: Rules, question: str, said: str) -> None:

@@ -80,9 +80,9 @@ def _names(sentence: Sentence, other: Sentence) -> bool:
 SECOND_SHARE, SURE, FULL_COVERAGE = 0.4, 0.6, 0.8
 REPEAT_SHARE = 0.3
 LONG = 3  # sentences after which no other is added
-# Of the question's words, by rarity, in the sentence and with its heading: with fewer it may speak
-# of another thing. By hand, since public sets hold no verdicts: of 30 questions 12 get one, right.
-VERDICT_LEXICAL, VERDICT_WORDS = 0.25, 0.65  # by hand
+# Of the question's words, by rarity, in the sentence itself: with fewer it may speak of another
+# thing. By hand, since public sets hold no verdicts.
+VERDICT_LEXICAL = 0.25
 CLAUSE_ENDS = re.compile(r"[,;:，；：]|\s[–—-]\s")
 AMOUNT = re.compile(r"(?<![\w-])\d+(?:[.,]\d+)*")  # a number that is no part of a name
 SAME_SHARE = 0.7  # chosen, not measured
@@ -181,14 +181,15 @@ def _section(
 
 
 def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]:
-    """Return what a sentence that says most of a question says to it.
+    """Return what a sentence that has every word of a question says to it.
 
     Of two things compared the words alone do not tell which is which. A sentence denies what is
     asked where a clause does that alone says some of it; what is used "instead of" the thing asked
     about denies it, too.
     """
     asked, words = lexicon(wanted.language), lexicon(sentence.evidence.language)
-    vague = sentence.coverage < VERDICT_WORDS or sentence.lexical < VERDICT_LEXICAL
+    # A word that is not said may be the very one: "used" in "it has been replaced".
+    vague = len(sentence.matched) < wanted.own or sentence.lexical < VERDICT_LEXICAL
     numbers = set(AMOUNT.findall(wanted.text)) - set(NUMBER.findall(sentence.text))
     if vague or numbers or asked.found("comparing", wanted.text):
         return ""
