@@ -85,7 +85,7 @@ def test_a_later_note_of_a_subject_supersedes_the_earlier_one(store: Store) -> N
     assert (kept.superseded_by, kept.superseded_at) == (second.note_id, second.observed_at)
     assert contents(store, current=True) == ["My name is Berta."]
     assert contents(store) == ["My name is Berta.", "My name is Anna."]
-    assert store.notes.delete_note(ANN, second.note_id) == 1
+    assert store.notes.delete_note(ANN, second.note_id)["notes"] == 1
     assert contents(store, current=True) == ["My name is Anna."]
 
 
@@ -146,7 +146,7 @@ def test_an_edit_is_a_version_under_the_same_id(store: Store) -> None:
     assert store.notes.find_by_words(ANN, "Olena", 5) == []
     again = store.notes.edit_note(ANN, made.note_id, "My name is Oksana.")
     assert contents(store, current=True) == ["My name is Oksana."]
-    assert store.notes.delete_note(ANN, again.note_id) == 3
+    assert store.notes.delete_note(ANN, again.note_id)["notes"] == 3
     assert contents(store) == []
     with pytest.raises(CallerError, match="1 to 2000"):
         store.notes.edit_note(ANN, note(store, "I like tea.").note_id, "x" * 2001)
