@@ -156,7 +156,23 @@ class KeptNotes(NoteSearch):
             source = note.provenance
             earlier = source.earlier if isinstance(source, OwnerEdit) else ""
             note = self.load_notes(auth, [earlier]).get(earlier)
-        return erase_notes(connection, OF_IDS, {**owner_fields(auth), "ids": _json(going)})
+        given = {**owner_fields(auth), "ids": _json(going)}
+        _forget_context(connection, given)
+        return erase_notes(connection, OF_IDS, given)
+
+
+def _forget_context(connection: sqlite3.Connection, given: Mapping[str, str]) -> None:
+    """Take what was typed beside these notes, which has their words, out of others of the turn."""
+    of_turn = f"""SELECT run_id FROM notes m WHERE {OWN}
+        AND m.note_id IN (SELECT value FROM json_each(:ids))"""
+    rows = connection.execute(
+        f"""UPDATE notes AS m SET context = '' WHERE {OWN} AND m.context <> ''
+            AND m.sum IS {NOTE} AND m.run_id IN ({of_turn}) RETURNING id, content, language""",
+        given,
+    ).fetchall()
+    for row in rows:
+        _index(connection, row["id"], row["content"], "", row["language"])
+        sign(connection, "notes", "m.id = ?", row["id"])
 
 
 def _keep_vector(connection: sqlite3.Connection, row_id: int, model: str, vector: Vector) -> None:
@@ -181,6 +197,8 @@ def _is_founded(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDr
     source = draft.provenance
     given = {**owner_fields(auth), **source.model_dump(include={"run_id"})}
     if isinstance(source, TurnSource):
+        if draft.content != source.quote:
+            return False
         given |= {"conversation": source.conversation, "quote": source.quote}
         return connection.execute(_TURN, given).fetchone() is not None
     if not isinstance(source, ClaimSource):

@@ -191,3 +191,17 @@ def test_a_run_under_way_keeps_nothing_of_a_note_that_goes(session: Session) -> 
     assert deleted
     session.runs.delete_conversation(first)
     assert left(session, said.value) == []
+
+
+def test_later_turns_are_closed_with_the_notes_before_them(session: Session) -> None:
+    """As with documents: what a later turn says may repeat what an earlier one has read."""
+    said, first, second = SAID["en"], begin(session), begin(session)
+    say(session, first.id, said.stated)
+    say(session, second.id, said.asked)
+    later = say(session, second.id, QUESTION)
+    assert not reads_notes(later)
+    kept = session.runs.load(AUTH, later.run_id)
+    assert "withheld" not in kept.result
+    with parts(session.store).database.write() as connection:
+        connection.execute("DELETE FROM notes")  # as damage does, or an earlier version did
+    assert session.runs.load(AUTH, later.run_id).result["withheld"]
