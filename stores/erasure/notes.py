@@ -6,13 +6,12 @@ import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection as AbstractCollection
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from core.auth import AuthContext
 from stores.erasure.redaction import NOTE_NOTICE, Hidden, redacted
 from stores.erasure.rewriting import (
-    FEW,
     Touched,
     phrase_occurs_elsewhere,
     redact_conversations,
@@ -38,9 +37,7 @@ _OF_RUNS = f"""m.tenant = :tenant AND m.owner = :owner AND m.documents <> '[]' A
 # Runs of the owner that read these notes, or follow one that did; and damaged ones.
 _READING = f"""SELECT run_id, collection, question, result, trail, r.sum IS {RUN} AS sound
     FROM runs r WHERE tenant = :tenant AND user = :owner AND CASE WHEN r.sum IS NOT {RUN} THEN 1
-    ELSE (:written IS NULL OR EXISTS (
-        SELECT 1 FROM json_each(:written) w WHERE instr(r.result, w.value) > 0))
-    AND EXISTS (SELECT 1 FROM json_each(json_array(
+    ELSE EXISTS (SELECT 1 FROM json_each(json_array(
             json_extract(r.result, '$.access.notes'),
             json_extract(r.result, '$.access.notes_before'))) both
         JOIN json_each(both.value) n WHERE n.value IN (SELECT value FROM json_each(:documents)))
@@ -96,7 +93,7 @@ def _redact_runs(
     connection: sqlite3.Connection, own: Mapping[str, str], ids: AbstractCollection[str]
 ) -> dict[str, Hidden]:
     touched: dict[str, Hidden] = {}
-    for row in connection.execute(_READING, {**own, "written": _written(ids)}).fetchall():
+    for row in connection.execute(_READING, own).fetchall():
         if not row["sound"]:
             connection.execute("DELETE FROM runs WHERE run_id = ?", (row["run_id"],))
             continue
@@ -113,9 +110,3 @@ def _redact_runs(
             touched[row["run_id"]] = hidden
         save_redacted(connection, row["run_id"], result, trail)
     return touched
-
-
-def _written(ids: Iterable[str]) -> str | None:
-    """Return few ids as they are written in a run, None for many."""
-    quoted = [json.dumps(one, ensure_ascii=False) for one in ids]
-    return json.dumps(quoted, ensure_ascii=False) if len(quoted) <= FEW else None

@@ -15,9 +15,6 @@ from stores.sqlite import fulltext
 from stores.sqlite.permissions import permission_filter
 from stores.sqlite.sums import RUN, sign
 
-# Few names are looked for as they are written, before a run is read as JSON.
-FEW = 20  # chosen, not measured
-
 Touched = dict[str, list[Hidden]]  # what was hidden in runs, by their ids
 
 

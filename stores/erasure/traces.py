@@ -14,7 +14,6 @@ from stores.erasure.documents import Gone, upload_of
 from stores.erasure.notes import OF_DOCUMENTS, redact_notes
 from stores.erasure.redaction import Elsewhere, Hidden, hide_repeated, literal_names, redacted
 from stores.erasure.rewriting import (
-    FEW,
     phrase_occurs_elsewhere,
     redact_conversation,
     redact_conversations,
@@ -27,6 +26,8 @@ from stores.sqlite.catalogue import Collection
 from stores.sqlite.sums import TRACES, damaged_rows, drop_damaged, sign
 
 # A run or a conversation of several collections has their names joined by commas (core.scope).
+# Few names are looked for as they are written, before a run is read as JSON.
+FEW = 20  # chosen, not measured
 FOUND = """SELECT run_id, question, result, trail FROM runs r
     WHERE tenant = :tenant AND instr(',' || r.collection || ',', ',' || :collection || ',')
     AND ((:written IS NULL OR EXISTS (SELECT 1 FROM json_each(:written) w
