@@ -28,6 +28,7 @@ from tools.memory import Memory
 
 NOTES = "notes"
 Namespace = tuple[str, ...]
+SOURCED = ("provenance", "observed_at")
 FOUNDED = "the memory keeps what a turn of the caller states or a verified claim, with its source"
 
 
@@ -46,9 +47,9 @@ def namespace_of(auth: AuthContext) -> Namespace:
 class NotesStore(BaseStore):
     """Read and write the notes of one caller; any other namespace is refused.
 
-    A value to put has the `content` and `provenance` of a `NoteDraft`; put under the key of a note
-    its content is edited, and None deletes it. Searches with a query find what holds now, those
-    without list all notes.
+    A value to put has `content`, `provenance` and `observed_at` of a `NoteDraft`; put under the key
+    of a note its content is edited, and None deletes it. Searches with a query find what holds now,
+    those without list all notes.
     """
 
     def __init__(self, caller: Callable[[], NotesCaller]) -> None:
@@ -107,12 +108,12 @@ class NotesStore(BaseStore):
                 notes.delete_note(auth, op.key)
             return
         note = notes.load_notes(auth, [op.key]).get(op.key)
-        shown = note.describe() if note else {"provenance": op.value.get("provenance")}
+        shown = note.describe() if note else {name: op.value.get(name) for name in SOURCED}
         if given := sorted(
             name for name, one in op.value.items() if name != "content" and shown.get(name) != one
         ):
-            rule = "of a note that is put only content and provenance are given, of a known one"
-            raise CallerError(f"{rule} only content", value=", ".join(given))
+            rule = f"of a note that is put only content, {' and '.join(SOURCED)} are given"
+            raise CallerError(f"{rule}, of a known one only content", value=", ".join(given))
         if note:
             notes.edit_note(auth, op.key, str(op.value.get("content", "")))
             return

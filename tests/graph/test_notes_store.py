@@ -29,17 +29,17 @@ def opened(store: Store, embedder: FakeEmbedder) -> Open:
     return lambda auth: NotesStore(lambda: NotesCaller(auth, memory))
 
 
-def value(store: Store, text: str) -> dict[str, object]:
+def value(store: Store, text: str, **more: object) -> dict[str, object]:
     talk = store.runs.create_conversation("acme.org", "ann", "main")
     store.runs.save_turn(talk, KeptTurn("r1", text), "", title=text)
     source = TurnSource(conversation=talk.id, run_id="r1", quote=text)
-    return {"content": text, "provenance": source.model_dump()}
+    return {"content": text, "provenance": source.model_dump(), **more}
 
 
 def test_what_is_put_is_found_edited_and_deleted(store: Store, opened: Open) -> None:
     notes = opened(ANN)
     assert namespace_of(ANN) == OWN and notes.list_namespaces() == []
-    notes.put(OWN, "k1", value(store, "I live in Lviv."))
+    notes.put(OWN, "k1", value(store, "I live in Lviv.", observed_at="2020-05-01T10:00:00"))
     notes.put(OWN, "k2", value(store, "I prefer green tea."))
     item = notes.get(OWN, "k1")
     assert item is not None and (item.namespace, item.key) == (OWN, "k1")
@@ -97,15 +97,6 @@ def test_a_key_of_another_is_free_and_hidden(store: Store, opened: Open) -> None
         opened(EVE).put(theirs, "k", value(store, "I like tea."))  # a turn of ann
 
 
-@pytest.mark.parametrize("given", [{"content": "A fact."}, {"memory": "x"}, {}])
-def test_there_is_no_note_without_provenance(
-    store: Store, opened: Open, given: dict[str, object]
-) -> None:
-    with pytest.raises(CallerError, match="with its source|only content"):
-        opened(ANN).put(OWN, "k", given)
-    assert opened(ANN).search(OWN) == []
-
-
 OWNED = ("tags", "keywords", "subject", "value", "replaces", "context", "note_id", "importance")
 
 
@@ -131,4 +122,13 @@ def test_what_a_note_says_of_itself_is_not_put(store: Store, opened: Open, field
 def test_a_note_says_what_was_typed(store: Store, opened: Open, typed: str, text: str) -> None:
     with pytest.raises(CallerError, match="states or a verified claim"):
         opened(ANN).put(OWN, "k", {**value(store, typed), "content": text})
+    assert opened(ANN).search(OWN) == []
+
+
+@pytest.mark.parametrize("given", [{"content": "A fact."}, {"memory": "x"}, {}])
+def test_there_is_no_note_without_provenance(
+    store: Store, opened: Open, given: dict[str, object]
+) -> None:
+    with pytest.raises(CallerError, match="with its source|only content"):
+        opened(ANN).put(OWN, "k", given)
     assert opened(ANN).search(OWN) == []
