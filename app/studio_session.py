@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from core.auth import AuthContext
+from core.errors import CallerError
 from core.settings import load_settings
 from graph.context import Context
 from graph.notes_store import NotesCaller
@@ -55,9 +56,11 @@ class StudioSession:
         return context
 
     def notes_caller(self) -> NotesCaller:
-        """Return Studio's user with their memory."""
+        """Return Studio's user with their memory; raises CallerError where it is switched off."""
         context = self.context()
         assert self._session is not None
+        if not self._session.settings.memory:
+            raise CallerError("the memory is switched off", hint="set memory: true, and restart")
         return NotesCaller(context.auth, self._session.memory(context.auth))
 
     def close(self) -> None:

@@ -169,8 +169,9 @@ def _founded(
                 auth.tenant, auth.user, COLLECTION
             )
         talk, run_id = talks[turn.session], f"{auth.user}-{place}"
-        kept = KeptTurn(run_id=run_id, question=turn.text, clarification=None, reply="")
+        stated = "\n".join(one.content for one in drafts)  # what the notes quote, with who said it
+        kept = KeptTurn(run_id=run_id, question=stated, clarification=None, reply="")
         session.runs.save_turn(talk, kept, "", title=turn.session)
         for one in drafts:
-            source = TurnSource(conversation=talk.id, run_id=run_id, quote=turn.text)
+            source = TurnSource(conversation=talk.id, run_id=run_id, quote=one.content)
             yield one.model_copy(update={"provenance": source})

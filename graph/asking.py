@@ -39,8 +39,8 @@ LOST = (
     " question that waited for a reply"
 )
 CLOSED = (
-    "answers of this conversation rest on documents that are closed to you now: it went on from"
-    " what stays of its turns, without a question that waited for a reply"
+    "this conversation found documents that are closed to you now: it went on from what stays of"
+    " its turns, without a question that waited for a reply"
 )
 
 

@@ -22,12 +22,13 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import ValidationError
 
 from core.auth import AuthContext
-from core.errors import AbsentError, CallerError, PolicyError
+from core.errors import CallerError, PolicyError
 from core.notes import FoundNote, Note, NoteDraft
 from tools.memory import Memory
 
 NOTES = "notes"
 Namespace = tuple[str, ...]
+SOURCED = ("provenance", "observed_at")
 FOUNDED = "the memory keeps what a turn of the caller states or a verified claim, with its source"
 
 
@@ -46,8 +47,9 @@ def namespace_of(auth: AuthContext) -> Namespace:
 class NotesStore(BaseStore):
     """Read and write the notes of one caller; any other namespace is refused.
 
-    A value to put is a `NoteDraft`; put under the key of a note its content is edited, and None
-    deletes it. Searches with a query find what holds now, those without list all notes.
+    A value to put has `content`, `provenance` and `observed_at` of a `NoteDraft`; put under the key
+    of a note its content is edited, and None deletes it. Searches with a query find what holds now,
+    those without list all notes.
     """
 
     def __init__(self, caller: Callable[[], NotesCaller]) -> None:
@@ -105,21 +107,22 @@ class NotesStore(BaseStore):
             if notes.load_notes(auth, [op.key]):
                 notes.delete_note(auth, op.key)
             return
-        try:
-            notes.load_note(auth, op.key)
-        except AbsentError:
-            fields = {name: one for name, one in op.value.items() if name in DRAFTED}
-            try:
-                draft = NoteDraft.model_validate({**fields, "note_id": op.key})
-            except ValidationError as error:
-                raise CallerError(FOUNDED, value=error.errors()[0]["msg"]) from None
-            if not caller.memory.remember(auth, [draft]):
-                raise CallerError(FOUNDED, value=draft.content) from None
+        note = notes.load_notes(auth, [op.key]).get(op.key)
+        shown = note.describe() if note else {name: op.value.get(name) for name in SOURCED}
+        if given := sorted(
+            name for name, one in op.value.items() if name != "content" and shown.get(name) != one
+        ):
+            rule = f"of a note that is put only content, {' and '.join(SOURCED)} are given"
+            raise CallerError(f"{rule}, of a known one only content", value=", ".join(given))
+        if note:
+            notes.edit_note(auth, op.key, str(op.value.get("content", "")))
             return
-        notes.edit_note(auth, op.key, str(op.value.get("content", "")))
-
-
-DRAFTED = frozenset(NoteDraft.model_fields) - {"note_id"}
+        try:
+            draft = NoteDraft.model_validate({**op.value, "note_id": op.key})
+        except ValidationError as error:
+            raise CallerError(FOUNDED, value=error.errors()[0]["msg"]) from None
+        if not caller.memory.remember(auth, [draft]):
+            raise CallerError(FOUNDED, value=draft.content)
 
 
 def check_namespace(own: Namespace, given: Namespace, allowed: Namespace) -> None:

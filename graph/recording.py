@@ -295,10 +295,10 @@ def _check(run: RunRecord) -> None:
     if run.result.get("stop_reason") == StopReason.cancelled:
         raise CallerError("a run that was broken off has no end to replay", **name)
     if "withheld" in run.result:
-        rule = "this run rests on documents that are closed to you now"
+        rule = "this run found documents that are closed to you now"
         raise CallerError(rule, **name, hint="ask again")
     if "erased" in run.recording:
-        rule = "the record of this run was erased with a document that was deleted"
+        rule = "the record of this run was erased with a document or a note that was deleted"
         raise CallerError(rule, **name, hint="ask again")
     if run.recording.get("format") != FORMAT:
         rule = "this run was kept without the record that a replay needs, by an earlier Carrel"

@@ -162,8 +162,8 @@ class Jobs:
             else:
                 row.state = "waiting"
                 self._enqueue(Job(row))
-        if self._session.maintenance.pending_erasure() and not self._live:
-            self._enqueue(Job(JobRow(new_id(), "deletion", "", "", "", "")))
+        if not self._live:
+            self.finish_erasure()
 
     def prepare(
         self, auth: AuthContext, collection: str, name: str, roles: list[str], key: str = ""
@@ -207,6 +207,11 @@ class Jobs:
         job = Job(row)
         self._enqueue(job)
         return job
+
+    def finish_erasure(self) -> None:
+        """Tidy up, in the background, after what is erased already; the job is nobody's."""
+        if self._session.maintenance.pending_erasure():
+            self._enqueue(Job(JobRow(new_id(), "deletion", "", "", "", "")))
 
     def discard(self, job: Job) -> None:
         """Delete the file of an upload."""

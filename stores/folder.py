@@ -44,8 +44,6 @@ def check_folder(folder: Path, *, create: bool) -> None:
         if create and not folder.exists():
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=PRIVATE, exist_ok=True)
-        if create and not folder.is_dir():
-            folder.mkdir()  # whose error says what is there
         catalogue = folder / CATALOGUE
         # An empty file is all that is left when the first ingest was killed at its start.
         missing = not catalogue.is_file() or not catalogue.stat().st_size
@@ -56,6 +54,12 @@ def check_folder(folder: Path, *, create: bool) -> None:
             value=f"{folder} ({error.strerror})",
             hint="correct its permissions, or give another directory with --data",
         ) from None
+    if folder.exists() and not folder.is_dir():
+        raise OperatorError(
+            "the data directory must be a folder",
+            value=f"{folder} is a file",
+            hint="give a directory with --data",
+        )
     if replaced:
         raise OperatorError(
             "the catalogue must be a file",

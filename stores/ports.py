@@ -561,8 +561,16 @@ class RunLog(Protocol):
     def count_runs(self, conversation: Conversation) -> int:
         """Count the runs that go when the conversation is deleted."""
 
-    def delete_conversation(self, conversation: Conversation) -> None:
-        """Delete a conversation with its turns and their runs, for good."""
+    def delete_conversation(self, conversation: Conversation) -> Counter[str]:
+        """Delete a conversation with its turns, their runs and its notes, for good.
+
+        Other runs and conversations lose what they have of those notes: these and the notes are
+        counted. What readers thought of the runs stays, without question and answer; `tidy`
+        follows.
+        """
+
+    def would_delete_conversation(self, conversation: Conversation) -> Counter[str]:
+        """Return what `delete_conversation` would, and delete nothing."""
 
     def save_feedback(
         self, tenant: str, user: str, run_id: str, rating: Rating, comment: str
@@ -637,11 +645,15 @@ class Notes(Protocol):
         The version before stays, superseded, under another id.
         """
 
-    def delete_note(self, auth: AuthContext, note_id: str) -> int:
-        """Delete a note with its earlier versions, for good; return how many rows went.
+    def delete_note(self, auth: AuthContext, note_id: str) -> Counter[str]:
+        """Delete a note with its earlier versions and what rests on them, for good.
 
-        What it had superseded holds again. Raises AbsentError.
+        Returns how many notes went, and of how many runs and conversations a part. What the user
+        typed stays; what the note had superseded holds again. `tidy` follows. Raises AbsentError.
         """
+
+    def would_delete_note(self, auth: AuthContext, note_id: str) -> Counter[str]:
+        """Return what `delete_note` would, and delete nothing; raises AbsentError."""
 
 
 class Accounts(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,9 +31,10 @@ from cli.options import (
     settings_from,
     storable,
     with_options,
+    working,
 )
 from cli.server.access import record as record
-from cli.server.running import claimed, host
+from cli.server.running import claimed
 from cli.terminal.answer import clarification_lines, shortened
 from cli.terminal.output import (
     ask_to_erase,
@@ -46,6 +47,7 @@ from cli.terminal.output import (
     stdout,
 )
 from cli.terminal.progress import Watching, interruptible
+from cli.upkeep.forget import of_counts
 from core.auth import AuthContext
 from core.errors import AbsentError, CallerError
 from core.question import checked_question
@@ -54,7 +56,6 @@ from stores.runlog.conversations import Conversation
 
 if TYPE_CHECKING:
     from app.session import Session
-    from graph.threads import Threads
 
 NEWEST = 20  # as GET /api/v1/conversations lists
 TITLE = 70  # characters, to fit a line with id, time and turns
@@ -126,23 +127,25 @@ def delete(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Delete a conversation with its turns and their runs; this cannot be undone.
+    """Delete a conversation with its turns, runs and notes; this cannot be undone.
 
     It shows what goes, and asks; without a terminal it needs --yes.
     """
     settings = settings_from(data)
-    with opened_catalogue(settings) as opened:
-        kept = opened.runs
+    with opened(settings) as session:
+        kept = session.runs
         auth = caller(tenant, user, None)
         found = named(kept, auth, conversation)
         if not yes:
             title = f" “{shortened(found.title, TITLE)}”" if found.title else ""
             turns, runs = counted(found.turns, "turn"), counted(kept.count_runs(found), "run")
-            ask_to_erase(f"conversation {found.id}{title} with {turns} and {runs}")
-        with claimed(auth, found.id), _threads(opened.folder) as threads:
-            threads.delete(found.id)
+            more = of_counts(kept.would_delete_conversation(found))
+            more = f", {more}" if more else ""
+            ask_to_erase(f"conversation {found.id}{title} with {turns} and {runs}{more}")
+        with claimed(auth, found.id), working(session, "conversations delete", quiet=as_json):
             kept.delete_conversation(found)
-        record(opened.accounts, settings, "deletion", tenant, user=user, conversation=found.id)
+            session.maintenance.tidy()
+        record(session.accounts, settings, "deletion", tenant, user=user, conversation=found.id)
     if as_json:
         print_json(found.describe())
     else:
@@ -163,18 +166,6 @@ def named(kept: RunLog, auth: AuthContext, name: str) -> Conversation:
 def _kept(data: Path | None) -> Iterator[RunLog]:
     with opened_catalogue(settings_from(data)) as opened:
         yield opened.runs
-
-
-@contextmanager
-def _threads(folder: Path) -> Iterator[Threads]:
-    """Give the states that conversations go on from: a server's own, or those of the folder."""
-    if (here := host()) is not None:
-        yield here.session.asking.threads
-        return
-    from graph.threads import Threads
-
-    with closing(Threads(folder)) as threads:
-        yield threads
 
 
 LEAVE = {"/quit", "/exit", "/q"}

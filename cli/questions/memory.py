@@ -8,11 +8,19 @@ import typer
 from rich.markup import escape
 
 from cli.arguments import Json, Yes
-from cli.options import CallerOptions, opened_catalogue, storable, with_options
+from cli.options import (
+    CallerOptions,
+    opened,
+    opened_catalogue,
+    storable,
+    with_options,
+    working,
+)
 from cli.server.access import record
 from cli.terminal.answer import shortened
 from cli.terminal.output import ask_to_erase, print_json, stdout
-from core.notes import Note, OwnerEdit, TurnSource
+from cli.upkeep.forget import CHANGED, of_counts
+from core.notes import Note, OwnerEdit, TurnSource, origin_of
 
 WIDTH = 90  # characters of a note in the list; chosen, not measured
 
@@ -84,23 +92,32 @@ def edit(
 def delete(
     note_id: NoteId, options: CallerOptions, yes: Yes = False, as_json: Json = False
 ) -> None:
-    """Delete a note with its earlier versions; this cannot be undone.
+    """Delete a note with its earlier versions and what rests on it; this cannot be undone.
 
-    It shows what goes, and asks; without a terminal it needs --yes.
+    It shows what goes, and asks; without a terminal it needs --yes. What the user typed stays:
+    `carrel conversations delete` removes that.
     """
     settings, auth = options.settings(), options.auth
-    with opened_catalogue(settings) as opened:
-        note = opened.notes.load_note(auth, storable(note_id))
+    with opened(settings) as session:
+        note = session.notes.load_note(auth, storable(note_id))
         if not yes:
-            ask_to_erase(f"note {note.note_id} “{shortened(note.content, WIDTH)}”")
-        count = opened.notes.delete_note(auth, note.note_id)
-        record(
-            opened.accounts, settings, "deletion", auth.tenant, user=auth.user, note=note.note_id
-        )
+            counts = session.notes.would_delete_note(auth, note.note_id)
+            shown = f"note {note.note_id} “{shortened(note.content, WIDTH)}”"
+            ask_to_erase(f"{shown} ({of_counts(counts)}); {typed_in(note)}")
+        with working(session, "memory delete", quiet=as_json):
+            counts = session.notes.delete_note(auth, note.note_id)
+            record(
+                session.accounts,
+                *(settings, "deletion", auth.tenant),
+                user=auth.user,
+                note=note.note_id,
+            )
+            session.maintenance.tidy()
     if as_json:
-        print_json({"note_id": note.note_id, "deleted": count})
+        traces = {kind: counts[kind] for kind in CHANGED if counts[kind]}
+        print_json({"note_id": note.note_id, "deleted": counts["notes"], "traces": traces})
     else:
-        stdout().print(f"{note.note_id} is deleted")
+        stdout().print(escape(f"{note.note_id} is deleted ({of_counts(counts)}); {typed_in(note)}"))
 
 
 @app.command("export")
@@ -110,6 +127,12 @@ def export(options: CallerOptions, as_json: Json = False) -> None:
     with opened_catalogue(options.settings()) as opened:
         notes = opened.notes.list_notes(options.auth)
     print_json({"notes": [one.describe() for one in notes]})
+
+
+def typed_in(note: Note) -> str:
+    """Say what stays of a note that is deleted."""
+    talk = origin_of(note.provenance).conversation
+    return f"what you typed stays in conversation {talk}" if talk else "what you typed stays"
 
 
 def _standing(note: Note) -> str:

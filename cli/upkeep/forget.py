@@ -163,7 +163,7 @@ def _of_documents(collection: Collection, found: Sequence[Gone], counts: Counter
     names = [one.alias or one.document_id for one in found[:SHOWN]]
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     kept = "; what people typed stays" if any(counts[name] for name in CHANGED) else ""
-    gone = _of_counts(counts)
+    gone = of_counts(counts)
     return f"{', '.join(names)}{more} from collection '{collection.name}' ({gone}){kept}"
 
 
@@ -174,8 +174,8 @@ def _of_tenant(session: Session, tenant: str, counts: Counter[str]) -> str:
     return f"everything of tenant '{tenant}'{of} ({_listed(counts)})"
 
 
-def _of_counts(counts: Mapping[str, int]) -> str:
-    """Say what goes with documents, before and after."""
+def of_counts(counts: Mapping[str, int]) -> str:
+    """Say what goes, and of what traces go, before and after."""
     gone = _listed({name: count for name, count in counts.items() if name not in CHANGED})
     changed = _listed({name: counts.get(name, 0) for name in CHANGED})
     return f"{gone}, traces of it in {changed}" if changed else gone
@@ -272,7 +272,7 @@ def _show(report: dict[str, Any]) -> None:
     if "let_in" in report:
         stdout().print(escape(f"{report['let_in']} may be ingested again"))
         return
-    told = _listed if "audit_rows" in report["stays"] else _of_counts
+    told = _listed if "audit_rows" in report["stays"] else of_counts
     gone = told(report["erased"])
     done = f"erased: {gone}" if gone else "the interrupted erasure is finished"
     rows, questions = report["stays"].get("audit_rows", 0), report["stays"]["question_rows"]

@@ -104,6 +104,7 @@ async def delete(conversation_id: Id, auth: Caller, services: Services) -> Respo
         with services.runner.claims.hold(auth, conversation_id):
             services.session.forget(auth, conversation_id)
             services.audit.record("deletion", auth, conversation=conversation_id)
+            services.jobs.finish_erasure()
 
     await services.runner.do(auth, forget)
     return Response(status_code=204)

@@ -64,11 +64,12 @@ async def edit(note_id: Id, body: EditedNote, auth: Caller, services: Services) 
 
 @router.delete("/{note_id}", status_code=204)
 async def delete(note_id: Id, auth: Caller, services: Services) -> Response:
-    """Delete a note of the caller with its earlier versions."""
+    """Delete a note of the caller with its earlier versions and what rests on them."""
 
     def forget() -> None:
         services.session.notes.delete_note(auth, note_id)
         services.audit.record("deletion", auth, note=note_id)
+        services.jobs.finish_erasure()
 
     await services.runner.do(auth, forget)
     return Response(status_code=204)

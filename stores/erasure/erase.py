@@ -11,7 +11,7 @@ import shutil
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from core.auth import AuthContext
 from stores.erasure.documents import COLUMNS, Gone, erase_documents, forget_vectors
+from stores.erasure.rewriting import note_erasure
 from stores.erasure.traces import redact_traces
 from stores.runlog.conversations import THREADS
 from stores.runlog.counts import renewed_counts
@@ -54,19 +55,8 @@ class Pending:
     def problem(self) -> str:
         """Return the message to the operator."""
         return (
-            f"an erasure is not finished (since {self.since}, {self.documents} documents): their"
-            " text may still lie in derived files; run `carrel forget`, which finishes it"
-        )
-
-
-def note_erasure(
-    connection: sqlite3.Connection, collections: Iterable[int], documents: int
-) -> None:
-    """Note an erasure within the transaction that changes the truth; without one, collection 0."""
-    for number, collection_id in enumerate(list(collections) or [0]):
-        connection.execute(
-            "INSERT INTO erasures (collection_id, documents, at) VALUES (?, ?, datetime('now'))",
-            (collection_id, 0 if number else documents),
+            f"an erasure is not finished (since {self.since}, {self.documents} documents): deleted"
+            " text may still lie in files; run `carrel forget`, which finishes it"
         )
 
 

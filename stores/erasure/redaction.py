@@ -21,6 +21,7 @@ ERASED = "erased"
 # Neither how many passages nor which: their number and names are hidden as well.
 WITHHELD = "details are withheld: they may rest on documents that are closed to you now"
 NOTICE = "[erased: this answer cited a document that has been deleted]"
+NOTE_NOTICE = "[erased: this answer cited a note of yours that has been deleted]"
 HIDDEN = "…"
 TEXTS = ("text", "title", "section")
 FREE = frozenset({"text", "query", "value", "template", "about", "whole"})  # in a plan
@@ -162,6 +163,7 @@ def redacted(
     names: Collection[str] = (),
     staying: Collection[str] = (),
     own: str = "",
+    notice: str = NOTICE,
 ) -> Hidden | None:
     """Redact, in place, the text of these documents; return what was hidden, None for nothing.
 
@@ -188,7 +190,7 @@ def redacted(
     values = _slot_values(result, gone)
     hidden = Hidden(_texts(items), {*values, *names, *_names(items)}, elsewhere, own)
     _empty(items, cited, ERASED)
-    result["answer"] = NOTICE if cited else hidden.text(result.get("answer", ""))
+    result["answer"] = notice if cited else hidden.text(result.get("answer", ""))
     _hide_claims(result, hidden)
     _hide(result, trail, hidden)
     return hidden
@@ -234,10 +236,11 @@ def listed_by(item: dict[str, Any]) -> list[str]:
     )
 
 
-def hide_names(result: dict[str, Any], trail: list[dict[str, Any]], hidden: Hidden) -> bool:
-    """Hide names in a run that asked back, in place; return whether it had any."""
+def hide_repeated(result: dict[str, Any], trail: list[dict[str, Any]], hidden: Hidden) -> bool:
+    """Hide what a run repeats and does not rest on, in place; return whether it had any."""
     before = json.dumps([result, trail])
-    _hide_claims(result, hidden)
+    if not result.get("claims"):  # else the answer says what its own evidence says
+        result["answer"] = hidden.text(result.get("answer", ""))
     _hide(result, trail, hidden)
     return json.dumps([result, trail]) != before
 

@@ -4,55 +4,26 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter, defaultdict
-from collections.abc import Collection as AbstractCollection
+from collections import Counter
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from core.auth import AuthContext
 from core.metadata import ROW
 from stores.erasure.documents import Gone, upload_of
-from stores.erasure.redaction import Elsewhere, Hidden, hide_names, literal_names, nowhere, redacted
+from stores.erasure.notes import OF_DOCUMENTS, redact_notes
+from stores.erasure.redaction import Elsewhere, Hidden, hide_repeated, literal_names, redacted
+from stores.erasure.rewriting import (
+    phrase_occurs_elsewhere,
+    redact_conversation,
+    redact_conversations,
+    save_redacted,
+    to_json,
+    typed_in,
+)
 from stores.runlog.history import forget_documents
-from stores.runlog.notes import forget_notes_of_documents
-from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.permissions import permission_filter
 from stores.sqlite.sums import TRACES, damaged_rows, drop_damaged, sign
-
-
-def phrase_occurs_elsewhere(
-    connection: sqlite3.Connection, collection_id: int | None, auth: AuthContext
-) -> Elsewhere:
-    """Return a function that tells whether an open document has these analysed terms in a row.
-
-    Only documents count that are open to the whole tenant and that `auth` may see: what stays in a
-    redacted text, which several users may read, must say nothing of a text that is hidden from one.
-    Where the index cannot be read no word is known, so that more is hidden than must be.
-    """
-    if collection_id is None:
-        return nowhere
-    name = fulltext.table(collection_id)
-    condition, parameters = permission_filter(auth, collection_id)
-    query = f"""SELECT 1 FROM {name} JOIN chunks c ON c.id = {name}.rowid
-        JOIN documents d ON d.id = c.document
-        WHERE {name} MATCH :row AND d.is_open = 1 AND {condition} LIMIT 1"""
-
-    @cache  # many runs have the same words, and a word of many hidden passages takes long
-    def is_said(row: str) -> bool:
-        try:
-            found = connection.execute(query, {**parameters, "row": row}).fetchone()
-        except sqlite3.DatabaseError:
-            return False
-        return found is not None
-
-    def said(terms: Sequence[str]) -> bool:
-        row = fulltext.match_expression([[" ".join(terms)]])
-        return bool(row) and is_said(row)
-
-    return said
-
 
 # A run or a conversation of several collections has their names joined by commas (core.scope).
 # Few names are looked for as they are written, before a run is read as JSON.
@@ -64,14 +35,15 @@ FOUND = """SELECT run_id, question, result, trail FROM runs r
         AND EXISTS (SELECT 1 FROM json_each(r.result, '$.evidence') e
                     WHERE json_extract(e.value, '$.document_id')
                         IN (SELECT value FROM json_each(:documents)))
-        OR instr(r.result, '"clarification": {') > 0)"""
+        OR instr(r.result, '"clarification": {') OR instr(r.result, '"clarification":{'))"""
 
 ACCESS = """SELECT run_id, json_extract(result, '$.access') AS access FROM runs r
     WHERE tenant = :tenant AND instr(',' || r.collection || ',', ',' || :collection || ',')
     AND (:keys IS NULL OR EXISTS (
         SELECT 1 FROM json_each(:keys) k WHERE instr(r.result, k.value) > 0))"""
 
-HISTORY = "instr(r.result, '\"history\": true') AND json_extract(r.result, '$.recording.history')"
+HISTORY = """(instr(r.result, '"history": true') OR instr(r.result, '"history":true'))
+    AND json_extract(r.result, '$.recording.history')"""
 
 NAMED_JOBS = """SELECT id, user, name FROM jobs WHERE tenant = :t AND collection = :c
     AND name IN (SELECT value FROM json_each(:names))"""
@@ -99,7 +71,6 @@ def redact_traces(
     A conversation with a redacted run goes on from nothing: what the graph knew of it goes. What
     people typed stays as it is: questions, replies, titles, comments.
     """
-    _drop_damaged(connection)
     ids = {name for one in documents for name in one.ids}
     if any(one.is_record for one in documents):
         ids.add(ROW)  # what was counted of its collection may count it
@@ -107,15 +78,21 @@ def redact_traces(
     elsewhere = phrase_occurs_elsewhere(
         connection, collection.id, auth or AuthContext(tenant=collection.tenant)
     )
-    notes = forget_notes_of_documents(connection, collection.tenant, collection.name, ids)
-    touched = _redact_runs(connection, collection, ids, names, elsewhere)
+    given = {"tenant": collection.tenant, "collection": collection.name}
+    given["documents"] = json.dumps(sorted(ids))
+    notes, touched = redact_notes(connection, OF_DOCUMENTS, given)
+    _drop_damaged(connection)
+    for run_id, hidden in _redact_runs(connection, collection, ids, names, elsewhere).items():
+        touched[run_id].append(hidden)
     _forget_histories(connection, collection)
-    counts: Counter[str] = Counter(runs=len(touched), notes=notes)
-    escaped = {_json(name)[1:-1] for name in names}  # as JSON writes them
+    redacted_ones = redact_conversations(connection, touched)
+    escaped = {to_json(name)[1:-1] for name in names}  # as JSON writes them
     of_names = Hidden(literals=names | escaped)
-    for name, hiding in _conversations(connection, collection, touched, of_names).items():
-        _redact_conversation(connection, name, hiding)
-        counts["conversations"] += 1
+    offering = _offering(connection, collection, of_names) - redacted_ones.keys()
+    for name in offering:
+        redact_conversation(connection, name, [of_names])
+    counts: Counter[str] = Counter(runs=len(touched), notes=notes)
+    counts["conversations"] = len(redacted_ones) + len(offering)
     _forget_access(connection, collection, {one.key for one in documents})
     counts["jobs"] = _forget_jobs(connection, collection, documents, auth)
     return counts
@@ -142,25 +119,20 @@ def _redact_runs(
         "tenant": collection.tenant,
         "collection": collection.name,
         "documents": json.dumps(sorted(ids)),
-        "written": _json([_json(one) for one in ids]) if len(ids) <= FEW else None,
+        "written": to_json([to_json(one) for one in ids]) if len(ids) <= FEW else None,
     }
     for row in connection.execute(FOUND, given).fetchall():
         result, trail = json.loads(row["result"]), json.loads(row["trail"])
         staying = living_passages(connection, result)
-        own = row["question"]
+        own = typed_in(connection, row["run_id"], row["question"])
         hidden = redacted(result, trail, ids, elsewhere, names, staying, own)
         if hidden is None:
             of_names = Hidden(literals=names, own=own)
-            if not hide_names(result, trail, of_names):
+            if not hide_repeated(result, trail, of_names):
                 continue
             hidden = of_names
         touched[row["run_id"]] = hidden
-        result["recording"] = {"erased": True}
-        connection.execute(
-            "UPDATE runs SET result = ?, trail = ? WHERE run_id = ?",
-            (_json(result), _json(trail), row["run_id"]),
-        )
-        sign(connection, "runs", "r.run_id = ?", row["run_id"])
+        save_redacted(connection, row["run_id"], result, trail)
     return touched
 
 
@@ -191,7 +163,7 @@ def _forget_access(connection: sqlite3.Connection, collection: Collection, keys:
         if forget_documents(access, keys):
             connection.execute(
                 "UPDATE runs SET result = json_set(result, '$.access', json(?)) WHERE run_id = ?",
-                (_json(access), row["run_id"]),
+                (to_json(access), row["run_id"]),
             )
             sign(connection, "runs", "r.run_id = ?", row["run_id"])
 
@@ -206,49 +178,16 @@ def living_passages(connection: sqlite3.Connection, result: dict[str, Any]) -> s
     return {row[0] for row in rows}
 
 
-def _conversations(
-    connection: sqlite3.Connection,
-    collection: Collection,
-    touched: dict[str, Hidden],
-    of_names: Hidden,
-) -> dict[str, list[Hidden]]:
-    """Return the conversations in which these runs stand, or that offer a name, with the words."""
-    found: dict[str, list[Hidden]] = defaultdict(list)
+def _offering(connection: sqlite3.Connection, collection: Collection, of_names: Hidden) -> set[str]:
+    """Return the conversations that offer one of these names."""
     rows = connection.execute(
-        """SELECT t.conversation, t.run_id, t.clarification || c.waiting AS asked
+        """SELECT t.conversation, t.clarification || c.waiting AS asked
            FROM conversation_turns t JOIN conversations c ON c.id = t.conversation
-           WHERE c.tenant = ? AND instr(',' || c.collection || ',', ',' || ? || ',')""",
+           WHERE c.tenant = ? AND instr(',' || c.collection || ',', ',' || ? || ',')
+           AND t.clarification || c.waiting <> ''""",
         (collection.tenant, collection.name),
     )
-    for row in rows.fetchall():
-        if row["run_id"] in touched:
-            found[row["conversation"]].append(touched[row["run_id"]])
-        elif row["asked"] and of_names.text(row["asked"]) != row["asked"]:
-            found[row["conversation"]].append(of_names)
-    return found
-
-
-def _redact_conversation(
-    connection: sqlite3.Connection, name: str, hiding: AbstractCollection[Hidden]
-) -> None:
-    rows = connection.execute(
-        "SELECT id, clarification FROM conversation_turns"
-        " WHERE conversation = ? AND clarification <> ''",
-        (name,),
-    ).fetchall()
-    for row in rows:
-        asks = json.loads(row["clarification"])
-        for one in hiding:
-            asks = one.json(asks)
-        connection.execute(
-            "UPDATE conversation_turns SET clarification = ? WHERE id = ?", (_json(asks), row["id"])
-        )
-    sign(connection, "conversation_turns", "t.conversation = ?", name)
-    connection.execute(
-        "UPDATE conversations SET checkpoint_id = '', waiting = '' WHERE id = ?", (name,)
-    )
-    sign(connection, "conversations", "v.id = ?", name)
-    connection.execute("INSERT OR IGNORE INTO erasure_leftovers VALUES ('thread', ?)", (name,))
+    return {row["conversation"] for row in rows if of_names.text(row["asked"]) != row["asked"]}
 
 
 def _forget_jobs(
@@ -294,7 +233,3 @@ def _forget_jobs(
     if changed:
         sign(connection, "jobs", "j.name = ''")
     return changed
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -6,15 +6,17 @@ import datetime
 import json
 import sqlite3
 import uuid
+from collections import Counter
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from core.auth import AuthContext
 from core.errors import AbsentError, OperatorError
 from core.types import Clarification
+from stores.erasure.notes import OF_CONVERSATION, OF_IDS, erase_notes
 from stores.erasure.redaction import HIDDEN, WITHHELD
+from stores.erasure.rewriting import note_erasure
 from stores.runlog.history import KEPT, Closed, closed_runs, kept, last_turn
-from stores.runlog.notes import forget_notes_of_conversation
 from stores.runlog.runs import DAMAGED as RUNS_DAMAGED
 from stores.sqlite.database import CataloguePart
 from stores.sqlite.sums import CONVERSATION, RUN, TURN, sign
@@ -225,21 +227,38 @@ class Conversations(CataloguePart):
     def count_runs(self, conversation: Conversation) -> int:
         return int(self._value(f"SELECT count(*) {OF_TURNS}", _owner_fields(conversation)))
 
-    def delete_conversation(self, conversation: Conversation) -> None:
-        """Delete a conversation with its turns, runs and notes; nothing of them stays in the file.
-
-        What readers thought of the runs stays, without question and answer.
-        """
-        own = (conversation.tenant, conversation.user, conversation.id)
+    def delete_conversation(self, conversation: Conversation) -> Counter[str]:
         with self._database.write() as connection:
-            forget_notes_of_conversation(connection, *own)
-            connection.execute(f"DELETE {OF_TURNS}", _owner_fields(conversation))
-            connection.execute("DELETE FROM conversations WHERE id = ?", (conversation.id,))
+            counts = _erase(connection, conversation)
+            note_erasure(connection)
         self._database.checkpoint()
+        return counts
+
+    def would_delete_conversation(self, conversation: Conversation) -> Counter[str]:
+        with self._database.undone() as connection:
+            return _erase(connection, conversation)
+
+
+def _erase(connection: sqlite3.Connection, conversation: Conversation) -> Counter[str]:
+    """Delete a conversation with its turns, runs and notes, and what rests on those elsewhere."""
+    own = _owner_fields(conversation)
+    notes = connection.execute(f"SELECT note_id FROM notes m WHERE {OF_CONVERSATION}", own)
+    ids = json.dumps([row[0] for row in notes])
+    connection.execute(
+        "INSERT OR IGNORE INTO erasure_leftovers VALUES ('thread', ?)", (conversation.id,)
+    )
+    connection.execute(f"DELETE {OF_TURNS}", own)
+    connection.execute("DELETE FROM conversations WHERE id = ?", (conversation.id,))
+    return erase_notes(connection, OF_IDS, {**own, "ids": ids})
 
 
 def _owner_fields(conversation: Conversation) -> dict[str, str]:
-    return {"tenant": conversation.tenant, "user": conversation.user, "id": conversation.id}
+    return {
+        "tenant": conversation.tenant,
+        "user": conversation.user,
+        "owner": conversation.user,
+        "id": conversation.id,
+    }
 
 
 def _conversation(row: sqlite3.Row) -> Conversation:

@@ -94,7 +94,8 @@ def access_of(
     """Return who can read the documents of a run's passages at this moment.
 
     `documents` are [key, principals or None for all, version], None for one that was erased; `of`
-    has the place of a passage's; `before` are those of the turns before it. `counted` tells which
+    has the place of a passage's; `before` are those of the turns before it; `notes` are
+    those that it read, `notes_before` those of the turns before. `counted` tells which
     records the reader could see where the run counted any, and a turn before it did.
     """
     access = _named_access(result, trail)
@@ -119,6 +120,9 @@ def access_of(
         for one in (*run.access["documents"], *run.access["before"]):
             if one is not None and one not in access["before"]:
                 access["before"].append(one)
+        read = {*run.access.get("notes", ()), *run.access.get("notes_before", ())}
+        if read:
+            access["notes_before"] = sorted(read)
         counts = [*run.access.get("counted_before", []), run.access.get("counted")]
         if found := [one for one in counts if one]:
             access["counted_before"] = found
@@ -139,6 +143,13 @@ def forget_documents(access: dict[str, Any], keys: Collection[str]) -> bool:
     return True
 
 
+def forget_notes(access: dict[str, Any], ids: Collection[str]) -> None:
+    """Take erased notes out of what a run and the turns before it read, in place."""
+    for name in ("notes", "notes_before"):
+        if name in access:
+            access[name] = [one for one in access[name] if one not in ids]
+
+
 def closed_runs(
     connection: sqlite3.Connection, auth: AuthContext, runs: Iterable[Kept]
 ) -> dict[str, Closed]:
@@ -156,6 +167,7 @@ def closed_runs(
         )
         names |= {one for one in access.get("notes", ()) if one not in notes}
         before = not all(_is_open(auth, one, now) for one in access["before"])
+        before = before or not notes.issuperset(access.get("notes_before", ()))
         earlier = access.get("counted_before", [])
         before = before or not all(counts_same(connection, auth, one) for one in earlier)
         counts = unknown or not counts_same(connection, auth, access.get("counted", {}))
@@ -172,7 +184,12 @@ def _find_notes(
 
     One that rests on an answer is as open as its run.
     """
-    names = {name for run in runs for name in run.access.get("notes", ())}
+    names = {
+        name
+        for run in runs
+        for read in ("notes", "notes_before")
+        for name in run.access.get(read, ())
+    }
     if not names:
         return set()
     rows = connection.execute(

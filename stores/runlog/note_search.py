@@ -117,8 +117,10 @@ class NoteSearch(CataloguePart):
         return self._readable(auth, best, limit, current=current)
 
     def unembedded_notes(self, auth: AuthContext, model: str) -> dict[str, str]:
-        query = f"SELECT m.note_id, m.content FROM notes m WHERE {OWN} AND m.model <> :model"
-        return dict(map(tuple, self._all(query, {**owner_fields(auth), "model": model})))
+        query = f"SELECT m.id FROM notes m WHERE {OWN} AND m.model <> :model"
+        rows = self._all(query, {**owner_fields(auth), "model": model})
+        found = self._loaded(auth, [row[0] for row in rows])
+        return {one.note_id: one.content for one in found.values()}
 
     def _vectors(self, auth: AuthContext, model: str) -> tuple[list[int], Vector]:
         """Return row ids and vectors, one a row.

@@ -16,6 +16,8 @@ from core.errors import AbsentError, CallerError
 from core.language.analysis import analyze, content_terms, terms
 from core.language.detect import detect_language
 from core.notes import ClaimSource, Note, NoteDraft, OwnerEdit, TurnSource, origin_of
+from stores.erasure.notes import OF_IDS, erase_notes
+from stores.erasure.rewriting import note_erasure
 from stores.runlog.note_search import CURRENT, OWN, NoteSearch, owner_fields
 from stores.sqlite.embeddings import Vector
 from stores.sqlite.sums import NOTE, RUN, sign
@@ -132,7 +134,21 @@ class KeptNotes(NoteSearch):
             sign(connection, "notes", "m.id IN (?, ?)", row_id, copied)
         return self.load_note(auth, note_id)
 
-    def delete_note(self, auth: AuthContext, note_id: str) -> int:
+    def delete_note(self, auth: AuthContext, note_id: str) -> Counter[str]:
+        with self._database.write() as connection:
+            counts = self._erase(connection, auth, note_id)
+            note_erasure(connection)
+        self._database.checkpoint()
+        return counts
+
+    def would_delete_note(self, auth: AuthContext, note_id: str) -> Counter[str]:
+        with self._database.undone() as connection:
+            return self._erase(connection, auth, note_id)
+
+    def _erase(
+        self, connection: sqlite3.Connection, auth: AuthContext, note_id: str
+    ) -> Counter[str]:
+        """Delete a note with its earlier versions, and what rests on them."""
         note: Note | None = self.load_note(auth, note_id)
         going: list[str] = []
         while note is not None:
@@ -140,14 +156,23 @@ class KeptNotes(NoteSearch):
             source = note.provenance
             earlier = source.earlier if isinstance(source, OwnerEdit) else ""
             note = self.load_notes(auth, [earlier]).get(earlier)
-        with self._database.write() as connection:
-            gone = connection.execute(
-                f"""DELETE FROM notes AS m WHERE {OWN}
-                    AND m.note_id IN (SELECT value FROM json_each(:ids))""",
-                {**owner_fields(auth), "ids": _json(going)},
-            ).rowcount
-        self._database.checkpoint()
-        return gone
+        given = {**owner_fields(auth), "ids": _json(going)}
+        _forget_context(connection, given)
+        return erase_notes(connection, OF_IDS, given)
+
+
+def _forget_context(connection: sqlite3.Connection, given: Mapping[str, str]) -> None:
+    """Take what was typed beside these notes, which has their words, out of others of the turn."""
+    of_turn = f"""SELECT run_id FROM notes m WHERE {OWN}
+        AND m.note_id IN (SELECT value FROM json_each(:ids))"""
+    rows = connection.execute(
+        f"""UPDATE notes AS m SET context = '' WHERE {OWN} AND m.context <> ''
+            AND m.sum IS {NOTE} AND m.run_id IN ({of_turn}) RETURNING id, content, language""",
+        given,
+    ).fetchall()
+    for row in rows:
+        _index(connection, row["id"], row["content"], "", row["language"])
+        sign(connection, "notes", "m.id = ?", row["id"])
 
 
 def _keep_vector(connection: sqlite3.Connection, row_id: int, model: str, vector: Vector) -> None:
@@ -167,36 +192,13 @@ def keywords_of(text: str, language: str) -> list[str]:
     return list(reversed(found.values()))[:KEYWORDS]
 
 
-def forget_notes_of_conversation(
-    connection: sqlite3.Connection, tenant: str, owner: str, conversation: str
-) -> int:
-    """Delete, within a transaction, what rests on a conversation that still has its turns."""
-    return connection.execute(
-        """DELETE FROM notes WHERE tenant = :tenant AND owner = :owner AND (conversation = :id
-               OR run_id IN (SELECT run_id FROM conversation_turns WHERE conversation = :id))""",
-        {"tenant": tenant, "owner": owner, "id": conversation},
-    ).rowcount
-
-
-def forget_notes_of_documents(
-    connection: sqlite3.Connection, tenant: str, collection: str, documents: Iterable[str]
-) -> int:
-    """Delete, within the caller's transaction, the claims that cite documents of a collection."""
-    return connection.execute(
-        """DELETE FROM notes WHERE tenant = :tenant AND documents <> '[]'
-           AND EXISTS (SELECT 1 FROM json_each(notes.documents) d
-                       WHERE d.value IN (SELECT value FROM json_each(:documents)))
-           AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = notes.run_id
-               AND NOT instr(',' || r.collection || ',', ',' || :collection || ','))""",
-        {"tenant": tenant, "collection": collection, "documents": _json(sorted(documents))},
-    ).rowcount
-
-
 def _is_founded(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft) -> bool:
     """Tell whether the turn or the claim that a note rests on is the caller's, and is there."""
     source = draft.provenance
     given = {**owner_fields(auth), **source.model_dump(include={"run_id"})}
     if isinstance(source, TurnSource):
+        if draft.content != source.quote:
+            return False
         given |= {"conversation": source.conversation, "quote": source.quote}
         return connection.execute(_TURN, given).fetchone() is not None
     if not isinstance(source, ClaimSource):

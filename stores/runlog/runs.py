@@ -14,8 +14,9 @@ from core.errors import CallerError, OperatorError
 from core.metadata import ROW
 from core.recall import NOTE
 from core.trace import RunRecord, Step
-from stores.erasure.redaction import redacted
-from stores.erasure.traces import living_passages, phrase_occurs_elsewhere
+from stores.erasure.redaction import NOTE_NOTICE, NOTICE, redacted
+from stores.erasure.rewriting import phrase_occurs_elsewhere
+from stores.erasure.traces import living_passages
 from stores.runlog.history import KEPT, access_of, closed_runs, collection_ids, kept
 from stores.sqlite.database import CataloguePart
 from stores.sqlite.permissions import Parameters, is_shown_as, permission_filter, shown_id
@@ -50,7 +51,13 @@ class Runs(CataloguePart):
             elsewhere = phrase_occurs_elsewhere(
                 connection, numbers[0] if len(numbers) == 1 else None, reader
             )
-            hidden = redacted(result, trail, gone, elsewhere, staying=staying, own=run.question)
+            notes = _find_deleted_notes(connection, run)
+            hidden = redacted(
+                *(result, trail, gone | notes, elsewhere),
+                staying=staying,
+                own=run.question,
+                notice=NOTICE if gone else NOTE_NOTICE,
+            )
             result["recording"] = {"erased": True} if hidden else run.recording
             result["access"] = access_of(connection, reader, run.collection, result, trail)
             stored = [json.dumps(one, ensure_ascii=False) for one in (result, trail)]
@@ -123,6 +130,20 @@ def _find_deleted(
     for number in collection_ids(connection, run.tenant, run.collection):
         named -= _find_shown(connection, number, auth, named) if named else set()
     return named
+
+
+def _find_deleted_notes(connection: sqlite3.Connection, run: RunRecord) -> set[str]:
+    """Return the notes of a run's evidence that its user has no more."""
+    items = run.result.get("evidence", [])
+    rows = connection.execute(
+        """SELECT value FROM json_each(?) EXCEPT SELECT note_id FROM notes
+           WHERE tenant = ? AND owner = ?""",
+        (
+            json.dumps([one["evidence_id"] for one in items if one.get("kind") == NOTE]),
+            *(run.tenant, run.user),
+        ),
+    )
+    return {row[0] for row in rows}
 
 
 def _find_shown(

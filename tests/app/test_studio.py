@@ -24,6 +24,7 @@ import app.session
 import app.studio
 from app.studio import StudioError, checkpointer, resumed, studio
 from core.budget import Usage
+from core.errors import CallerError
 from core.operations import Register
 from core.profile import Profile
 from core.settings import Settings, load_settings
@@ -112,6 +113,14 @@ def test_answers_from_the_collection_of_the_settings(data: Path) -> None:
     result = ask("Who maintains the refund API?")
     assert "Payments Gateway" in result["messages"][-1].text
     assert result["answer"].claims[0].citations[0].source == "team.md"
+
+
+def test_a_memory_that_is_off_is_closed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert app.studio.store.search(()) == []
+    studio.close()
+    monkeypatch.setenv("CARREL_MEMORY", "false")
+    with pytest.raises(CallerError, match="memory is switched off"):
+        app.studio.store.search(())
 
 
 def test_question_alone_is_answered_and_joins_the_messages(data: Path) -> None:

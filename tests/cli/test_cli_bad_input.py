@@ -245,7 +245,8 @@ def test_no_data_yet(carrel: Carrel, tmp_path: Path) -> None:
 def test_a_file_as_data_directory(carrel: Carrel, tmp_path: Path) -> None:
     corpus = write_files(tmp_path, {"a.md": "# A\n\nText.\n"}) / "a.md"
     carrel("ingest", corpus, data=corpus).failed(4, "must be a folder", "a.md", "--data")
-    carrel("ask", "x y", data=corpus).failed(4, "a.md", "--data")
+    for command in (["ask", "x y"], ["memory", "list"], ["doctor"]):
+        carrel(*command, data=corpus).failed(4, "must be a folder", "a.md is a file", "--data")
     assert corpus.read_text() == "# A\n\nText.\n"
 
 

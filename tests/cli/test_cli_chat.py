@@ -91,6 +91,27 @@ def test_a_dialogue_is_kept_and_can_go_on(
     carrel("conversations", "delete", name, "-y", data=library).failed(2, "no such conversation")
 
 
+def test_what_goes_with_a_note_is_shown_before_it_goes(
+    carrel: Carrel, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for line in ("My team is called Quimbleford.", "What is my team called?"):
+        say(carrel, monkeypatch, library, line)
+    [note] = carrel("memory", "list", "--json", data=library).json["notes"]
+    talk = note["provenance"]["conversation"]
+    gone = "1 note, traces of it in 1 run, 1 conversation"
+    stays = f"what you typed stays in conversation {talk}"
+    command = ("memory", "delete", note["note_id"])
+    carrel(*command, data=library).failed(2, gone, stays, "Add -y")
+    carrel("conversations", "delete", talk, data=library).failed(2, "1 turn and 1 run", gone)
+    assert "Quimbleford" in carrel("memory", "show", note["note_id"], data=library).out
+    assert f"is deleted ({gone}); {stays}" in carrel(*command, "-y", data=library).out.replace(
+        "\n", " "
+    )
+    assert "a note of yours that has been deleted" in carrel("trace", "last", data=library).out
+    carrel("why", "last", data=library)
+    carrel("replay", "last", data=library).failed(2, "erased with a document or a note")
+
+
 def test_what_is_asked_back_may_be_replied_to_later(
     carrel: Carrel, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

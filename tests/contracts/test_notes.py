@@ -64,6 +64,7 @@ def test_a_note_without_its_turn_is_not_written(store: Store) -> None:
     source = turn(store, talk(store), "I live in Lviv.")
     for draft, auth in (
         (NoteDraft(content="I live in Lviv.", provenance=source), EVE),
+        (NoteDraft(content="I live in Rome.", provenance=source), ANN),
         (_with(source, quote="I live in Rome."), ANN),
         (_with(source, run_id="gone"), ANN),
         (_with(source, conversation="gone"), ANN),
@@ -74,7 +75,8 @@ def test_a_note_without_its_turn_is_not_written(store: Store) -> None:
 
 
 def _with(source: TurnSource, **changes: str) -> NoteDraft:
-    return NoteDraft(content="A fact.", provenance=source.model_copy(update=changes))
+    named = source.model_copy(update=changes)
+    return NoteDraft(content=named.quote, provenance=named)
 
 
 def test_a_later_note_of_a_subject_supersedes_the_earlier_one(store: Store) -> None:
@@ -85,7 +87,7 @@ def test_a_later_note_of_a_subject_supersedes_the_earlier_one(store: Store) -> N
     assert (kept.superseded_by, kept.superseded_at) == (second.note_id, second.observed_at)
     assert contents(store, current=True) == ["My name is Berta."]
     assert contents(store) == ["My name is Berta.", "My name is Anna."]
-    assert store.notes.delete_note(ANN, second.note_id) == 1
+    assert store.notes.delete_note(ANN, second.note_id)["notes"] == 1
     assert contents(store, current=True) == ["My name is Anna."]
 
 
@@ -146,7 +148,7 @@ def test_an_edit_is_a_version_under_the_same_id(store: Store) -> None:
     assert store.notes.find_by_words(ANN, "Olena", 5) == []
     again = store.notes.edit_note(ANN, made.note_id, "My name is Oksana.")
     assert contents(store, current=True) == ["My name is Oksana."]
-    assert store.notes.delete_note(ANN, again.note_id) == 3
+    assert store.notes.delete_note(ANN, again.note_id)["notes"] == 3
     assert contents(store) == []
     with pytest.raises(CallerError, match="1 to 2000"):
         store.notes.edit_note(ANN, note(store, "I like tea.").note_id, "x" * 2001)
@@ -163,6 +165,33 @@ def test_a_deleted_conversation_takes_its_notes_along(store: Store) -> None:
     assert store.notes.load_note(ANN, stays.note_id).links == []
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "word"),
+    [
+        ("My name is Olena.", "I live in Lviv.", "Olena"),
+        ("Меня зовут Олег.", "Я живу в Туле.", "Олег"),
+        ("Мене звати Оля.", "Я живу у Львові.", "Оля"),
+        ("我叫李四。", "我住在北京。", "李四"),
+    ],
+)
+def test_a_deleted_note_leaves_the_context_of_those_beside_it(
+    store: Store, first: str, second: str, word: str
+) -> None:
+    source = turn(store, talk(store), f"{first} {second}")
+    one, other = (
+        NoteDraft(
+            content=text, context=beside, provenance=source.model_copy(update={"quote": text})
+        )
+        for text, beside in ((first, second), (second, first))
+    )
+    [made, _] = store.notes.write_notes(ANN, [one, other])
+    assert len(store.notes.find_by_words(ANN, word, 5)) == 2
+    store.notes.delete_note(ANN, made.note_id)
+    [left] = store.notes.list_notes(ANN)
+    assert (left.content, left.context) == (second, "")
+    assert store.notes.find_by_words(ANN, word, 5) == []
+
+
 @pytest.mark.parametrize("edited", [False, True])
 def test_a_claim_is_withheld_and_forgotten_with_its_document(shelf: Shelf, edited: bool) -> None:
     store = shelf.store
@@ -174,6 +203,8 @@ def test_a_claim_is_withheld_and_forgotten_with_its_document(shelf: Shelf, edite
     assert len(contents(store, staff)) == 1 + edited
     assert contents(store, ANN) == []
     assert store.notes.find_by_words(ANN, "dam", 5) == []
+    assert store.notes.unembedded_notes(ANN, "fake") == {}
+    assert len(store.notes.unembedded_notes(staff, "fake")) == 1 + edited
     named = store.maintenance.named_document(shelf.collection, "dam")
     counts = store.maintenance.forget(shelf.collection, [named])
     assert counts["notes"] == 1 + edited

@@ -11,10 +11,12 @@ from talks import AUTH, filled, reopening, say
 
 from app.session import Session
 from core.auth import AuthContext
+from core.errors import CallerError
 from core.recall import ACTIONS, MAX_LOOPS, NOTE
 from graph.build import build_graph
 from graph.replay import replay_run
 from reasoning.rules.lexicon import lexicon
+from stores.erasure.redaction import NOTE_NOTICE
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.rows import DocumentRow
 
@@ -158,7 +160,7 @@ def test_of_what_changed_the_newest_holds(opened: Callable[..., Session]) -> Non
     assert [one["text"] for one in run.result["claims"]] == ["Anna"]
 
 
-def test_a_deleted_note_is_withheld_from_the_runs_that_cite_it(
+def test_a_deleted_note_is_erased_from_the_runs_that_cite_it(
     opened: Callable[..., Session],
 ) -> None:
     session = opened()
@@ -168,7 +170,9 @@ def test_a_deleted_note_is_withheld_from_the_runs_that_cite_it(
     assert "Olena" in session.runs.load(auth, run.run_id).result["answer"]
     session.notes.delete_note(auth, cited(run))
     kept = session.runs.load(auth, run.run_id)
-    assert kept.result["withheld"] and "Olena" not in str(kept.result)
+    assert kept.result["answer"] == NOTE_NOTICE and "Olena" not in str(kept.result)
+    with pytest.raises(CallerError, match="erased with a document or a note"):
+        replay_run(build_graph(), kept)
 
 
 def test_a_run_that_recalls_is_replayed(opened: Callable[..., Session]) -> None:

@@ -57,6 +57,27 @@ def test_a_conversation_is_kept_with_its_turns(served: Served) -> None:
     assert listed["conversations"][0]["conversation_id"] == name
 
 
+@pytest.mark.parametrize("of_note", [True, False])
+def test_what_another_conversation_read_of_a_note_goes(served: Served, of_note: bool) -> None:
+    maintenance = served.services.session.maintenance
+    with served.client() as client:
+        first, second = begin(client), begin(client)
+        say(client, first, "My team is called Quimbleford.")
+        read = say(client, second, "What is my team called?").json()
+        assert "Quimbleford" in read["answer"]
+        [note] = client.get("/api/v1/memory").json()["notes"]
+        path = f"memory/{note['note_id']}" if of_note else f"conversations/{first}"
+        assert client.delete(f"/api/v1/{path}").status_code == 204
+        shown = client.get(f"/api/v1/conversations/{second}").json()
+        if of_note:
+            typed = client.get(f"/api/v1/conversations/{first}").json()["turns"]
+            assert [one["question"] for one in typed] == ["My team is called Quimbleford."]
+            client.delete(f"/api/v1/conversations/{first}")
+        eventually(lambda: not maintenance.pending_erasure())
+    assert "a note of yours that has been deleted" in shown["turns"][0]["answer"]
+    assert holding(served.services.session.store.folder, [b"Quimbleford"]) == []
+
+
 def test_another_title_is_kept(served: Served) -> None:
     with served.client() as client:
         name = begin(client)

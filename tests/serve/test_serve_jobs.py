@@ -158,7 +158,7 @@ def test_an_empty_upload_is_refused(served: Served, uploads: Path) -> None:
 
 
 def test_an_erasure_that_was_left_is_finished_at_the_start(jobs: Jobs, session: Session) -> None:
-    from stores.erasure.erase import note_erasure
+    from stores.erasure.rewriting import note_erasure
 
     with parts(session.store).database.write() as connection:
         note_erasure(connection, [], 1)

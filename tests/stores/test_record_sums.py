@@ -47,7 +47,7 @@ def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Stor
     for one in ("r1", "r2"):
         store.runs.save_turn(talk, KeptTurn(one, "Why?"), "state", title="Why?")
     source = TurnSource(conversation=talk.id, run_id="r1", quote="Why?")
-    store.notes.write_notes(ANN, [NoteDraft(content="Why not?", provenance=source)])
+    store.notes.write_notes(ANN, [NoteDraft(content="Why?", provenance=source)])
     jobs = JobRows(parts(store).database, kept=10)
     for one in ("j1", "j2"):
         jobs.save(JobRow(one, "upload", "acme", "ann", "main", "a.txt", frozenset({"staff"})))
