@@ -56,9 +56,10 @@ def render_answer(
     whole = [*claims, *others]
     numbers, by_chunk = numbered_sources(whole), {item.chunk_id: item for item in evidence}
     for conflict in conflicts:
-        lines.append(words.message("conflict"))
-        for claim in (whole[place] for place in conflict.claims):
-            item = by_chunk[claim.citations[0].chunk_id]
+        items = [by_chunk[whole[place].citations[0].chunk_id] for place in conflict.claims]
+        stated = all(item.kind == NOTE for item in items)
+        lines.append(words.message("conflict_stated" if stated else "conflict"))
+        for claim, item in zip((whole[place] for place in conflict.claims), items, strict=True):
             note = item.kind == NOTE
             named = item.section if note else item.title or item.source
             origin = (named, item.version, "" if note else item.updated_at[:DAY])

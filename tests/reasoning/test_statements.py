@@ -53,7 +53,7 @@ def test_what_says_something_new_of_a_subject_replaces(
 def test_relatives_may_be_several_and_their_names_are_compared() -> None:
     [one], [other] = stated("My sister is Anna."), stated("My sister is Berta.")
     assert one.subject == other.subject and not one.replaces and one.value != other.value
-    assert stated("My sister is tall.")[0].subject == ""
+    assert stated("My sister is tall.")[0].subject == "=attribute|sister tall"
 
 
 def test_each_clause_is_quoted_as_it_was_typed() -> None:
