@@ -1,39 +1,59 @@
-"""Notes of a turn, written after it is kept: what it states, or the answer that it asks to keep."""
+"""Which notes a turn leaves: of what it states, or of the answer that it asks to keep."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.auth import AuthContext
-from core.notes import ClaimSource, Note, NoteDraft, TurnSource
-from core.types import Claim
+from core.language.detect import detect_language
+from core.notes import ClaimSource, NoteDraft, TurnSource
+from core.types import Claim, StopReason
+from reasoning.rules.lexicon import lexicon
 from reasoning.statements import asks_to_keep, find_statements, repeats_answer
 from stores.ports import RunLog
 from stores.runlog.conversations import Conversation
-from tools.memory import Memory
 
 TAG = "answer"  # of a verified claim
 
 
-def remember_turn(
-    memory: Memory, runs: RunLog, auth: AuthContext, conversation: Conversation, source: TurnSource
-) -> list[Note]:
-    """Write what the user typed in a turn, the quote of `source`, as far as it is worth a note."""
-    drafts = find_statements(source.quote, source)
-    if not drafts and not asks_to_keep(source.quote):
-        return []
-    earlier = [
-        turn
-        for turn in runs.turns(auth, conversation)
-        if turn["run_id"] != source.run_id and turn["answer"]
-    ]
+class TurnNotes(NamedTuple):
+    """Hold the notes of a turn, and what its reader is shown of them: their own words alone.
+
+    The words of an answer may be those of documents that are closed to them tomorrow.
+    """
+
+    drafts: list[NoteDraft]
+    shown: tuple[str, ...]
+
+
+def notes_of_turn(
+    runs: RunLog, auth: AuthContext, conversation: Conversation, typed: str
+) -> TurnNotes:
+    """Return what of a turn is worth a note: what it states, or the answer it asks to keep."""
+    drafts = find_statements(typed, TurnSource(conversation=conversation.id, run_id="-", quote="-"))
+    if not drafts and not asks_to_keep(typed):
+        return TurnNotes([], ())
+    earlier = [turn for turn in runs.turns(auth, conversation) if turn["answer"]]
     if drafts:
-        answers = [turn["answer"] for turn in earlier]
-        return memory.remember(auth, [one for one in drafts if not repeats_answer(one, answers)])
+        asked = [turn for turn in earlier if turn["stop_reason"] != StopReason.nothing_asked]
+        answers = [turn["answer"] for turn in asked]
+        drafts = [one for one in drafts if not repeats_answer(one, answers)]
+        return TurnNotes(drafts, tuple(one.content for one in drafts))
     if not earlier or earlier[-1]["refused"]:
-        return []
-    result = runs.load(auth, earlier[-1]["run_id"]).result
-    return memory.remember(auth, claim_drafts(earlier[-1]["run_id"], conversation.id, result))
+        return TurnNotes([], ())
+    last = earlier[-1]
+    result = runs.load(auth, last["run_id"]).result
+    text = lexicon(detect_language(typed)).message("answer_to").format(question=last["question"])
+    claims = claim_drafts(last["run_id"], conversation.id, result)
+    return TurnNotes(claims, (text,) if claims else ())
+
+
+def of_run(draft: NoteDraft, run_id: str) -> NoteDraft:
+    """Return a note of a turn with the run that the turn has got."""
+    source = draft.provenance
+    if not isinstance(source, TurnSource):
+        return draft
+    return draft.model_copy(update={"provenance": source.model_copy(update={"run_id": run_id})})
 
 
 def claim_drafts(run_id: str, conversation: str, result: dict[str, Any]) -> list[NoteDraft]:

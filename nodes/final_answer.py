@@ -73,16 +73,18 @@ def _outcome(recall: RecallState, state: State, *, answers: bool) -> Outcome:
 
 
 def _graded(asked: Plan, read: list[Evidence], context: Context) -> list[Evidence]:
-    """Grade the notes of whom each part is about; the others answer nothing."""
+    """Grade the notes of whom each part is about; the others answer nothing.
+
+    Where notes are of just the subject asked for, no other is an answer.
+    """
     grades: dict[str, dict[str, int]] = {one.evidence_id: {} for one in read}
     for question in asked.questions:
         fit = about_asked(question.text, question.language, read)
-        for grade in context.reasoner.grade(question, fit) if fit else []:
+        best = [one for one in fit if is_of_subject(question, one)] or stated_about(question, fit)
+        for one in best:
+            grades[one.evidence_id][question.id] = BEST_GRADE
+        for grade in context.reasoner.grade(question, fit) if fit and not best else []:
             grades[grade.evidence_id][question.id] = grade.grade
-        stated = stated_about(question, fit)
-        for one in fit:
-            if is_of_subject(question.text, question.language, one) or one in stated:
-                grades[one.evidence_id][question.id] = BEST_GRADE
     return [one.model_copy(update={"grades": grades[one.evidence_id]}) for one in read]
 
 
@@ -96,21 +98,9 @@ def _draft(query: Understanding, asked: Plan, good: list[Evidence], context: Con
     named = {one.question_id for one in claims}
     rest = [one for one in asked.questions if one.id not in named]
     if rest:
-        plan = Plan(questions=rest)
-        draft = context.reasoner.answer(query, plan, good)
-        claims += _short(draft, plan, good, context).claims
-    return Draft(claims=claims)
-
-
-def _short(draft: Draft, asked: Plan, good: list[Evidence], context: Context) -> Draft:
-    """Say values by themselves; what was stated with them stays in the citations."""
-    by_id = {one.evidence_id: one for one in good}
-    claims: list[Claim] = []
-    for question in asked.questions:
-        own = [one for one in draft.claims if one.question_id == question.id]
-        fit = [one for one in good if one.grades.get(question.id, 0) >= ENOUGH_GRADE]
-        values = context.reasoner.extract(question, fit) if own else []
+        by_id, known = {one.evidence_id: one for one in good}, {one.id: one for one in rest}
         claims += [
-            short_claim(one, question, by_id[one.citations[0].evidence_id], values) for one in own
+            short_claim(one, known[one.question_id], by_id[one.citations[0].evidence_id])
+            for one in context.reasoner.answer(query, Plan(questions=rest), good).claims
         ]
-    return draft.model_copy(update={"claims": claims})
+    return Draft(claims=claims)

@@ -160,9 +160,14 @@ class Help(NamedTuple):
     recalled: bool = False
 
 
-def render_noted(query: Understanding, statements: Sequence[str]) -> str:
+def render_noted(language: str, noted: Sequence[str]) -> str:
     """Say what of a turn that asks nothing is kept."""
-    return lexicon(query.language).message("noted").format(text="; ".join(statements))
+    return lexicon(language).message("noted").format(text="; ".join(noted))
+
+
+def render_nothing_to_keep(language: str) -> str:
+    """Say that no answer stands before a turn that asks to keep it."""
+    return lexicon(language).message("nothing_to_keep")
 
 
 def render_refusal(

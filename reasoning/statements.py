@@ -18,6 +18,7 @@ from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
 from core.notes import DENIED, NO, WORDS, YES, NoteDraft, TurnSource
 from languages.language import FALLBACK, find_language, known_languages
+from reasoning.rules.lexicon import lexicon
 
 LEAST, MOST = 2, 400  # terms, characters of a sentence that is kept; chosen, not measured
 PASTED = 20  # sentences from which a turn is a pasted text; chosen, not measured
@@ -97,8 +98,9 @@ class StatementWords:
 
     def affirmed(self, clause: str) -> str:
         """Return what a clause says without what denies it."""
-        gap = " " if find_language(self.language).spaced else ""
-        return self.denied.sub(gap, clause).replace("  ", " ").strip()
+        if find_language(self.language).spaced:
+            return " ".join(self.denied.sub(" ", clause).split())
+        return self.denied.sub("", clause)
 
     def is_anchored(self, clause: str) -> bool:
         """Tell whether a clause speaks of the speaker with a time or a number in it."""
@@ -141,7 +143,13 @@ def other_person(text: str, language: str) -> frozenset[str]:
     found, own = words.others.search(plain), words.speaker.search(plain)
     if found is None or (own is not None and own.start() < found.start()):
         return frozenset()
-    return frozenset(content_terms(found[0], language))
+    named = " ".join(filter(None, found.groups()))
+    return frozenset(content_terms(named, language))
+
+
+def gives_time(text: str, language: str) -> bool:
+    """Tell whether a text has a date, a time or a number."""
+    return bool(DIGIT.search(text) or statement_words(language).dated.search(text))
 
 
 def find_statements(text: str, source: TurnSource, *, observed_at: str = "") -> list[NoteDraft]:
@@ -195,7 +203,9 @@ def question_beside(text: str, statements: Sequence[str]) -> str:
             plain = sentence.replace("’", "'")
             begins = words.asks.search(plain, _question_start(words, plain))
             sentence = sentence[begins.end() :] if begins else ""
-        if sentence and (own or QUESTION.search(sentence) or words.chatter.search(sentence)):
+        asks = lexicon(words.language)
+        leads = any(asks.starts(name, sentence) for name in ("question", "auxiliary", "telling"))
+        if sentence and (own or leads or QUESTION.search(sentence)):
             asked.append(sentence)
     return " ".join(asked)
 
@@ -238,10 +248,10 @@ def _first(words: StatementWords, clause: str) -> Statement | None:
 
 def _compared(words: StatementWords, clause: str, form: Statement) -> Statement:
     """Return a statement of no subject with its words for one, and whether it denies them."""
-    said = content_terms(words.affirmed(clause), words.language)
-    if form.subject or not said:
+    own = content_terms(words.affirmed(clause), words.language)
+    if form.subject or not own:
         return form
-    subject = f"{WORDS}{form.tag}|{' '.join(said)}"
+    subject = f"{WORDS}{form.tag}|{' '.join(own)}"
     return form._replace(
         subject=subject, value=NO if words.denied.search(clause) else YES, replaces=True
     )
@@ -274,11 +284,11 @@ def _key(words: StatementWords, text: str) -> str:
 
 
 def repeats_answer(draft: NoteDraft, answers: Sequence[str]) -> bool:
-    """Tell whether an answer says most of the words of a statement."""
+    """Tell whether an answer says most of the words of a statement that denies nothing."""
     own = set(content_terms(draft.content, draft.language))
-    return any(
-        len(own & set(terms(one, draft.language))) >= REPEATED * len(own) for one in answers if own
-    )
+    if not own or not is_certain(draft.content, draft.language):
+        return False
+    return any(len(own & set(terms(one, draft.language))) >= REPEATED * len(own) for one in answers)
 
 
 def asks_to_keep(text: str) -> bool:
