@@ -236,6 +236,8 @@ def _form(words: StatementWords, clause: str) -> Statement | None:
     if plain == clause:
         return _first(words, clause)
     form, denied = _first(words, clause), _first(words, plain)
+    if form and form.subject and not words.denied.search(words.breaks.split(clause, maxsplit=1)[0]):
+        return form  # "in Oslo, not in Rome" denies another value
     if denied is None or not denied.subject or (form is not None and form.value == NO):
         return form or denied
     value = NO if denied.value == YES else f"{DENIED}{denied.value}"
