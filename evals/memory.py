@@ -106,10 +106,10 @@ def retrieve_turns(session: Session, question: MemoryQuestion) -> str:
     ]
     if not good:
         return NOT_MENTIONED
+    draft, values = reasoner.answer(query, asked, good), reasoner.extract(sub, good)
     by_id = {one.evidence_id: one for one in good}
     claims = [
-        short_claim(one, sub, by_id[one.citations[0].evidence_id])
-        for one in reasoner.answer(query, asked, good).claims
+        short_claim(one, sub, by_id[one.citations[0].evidence_id], values) for one in draft.claims
     ]
     return short_answer(claims, good)
 

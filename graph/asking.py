@@ -141,7 +141,7 @@ class Asking:
         waiting, text = conversation.waiting, asked.question
         asked.rebuilt = self._unusable(conversation, asked.context.auth)
         notes = self._take_notes(conversation, asked)
-        if notes.drafts or (waiting and not is_reply(text, waiting.clarification)):
+        if notes.shown or (waiting and not is_reply(text, waiting.clarification)):
             waiting = None
         given: Any
         if asked.rebuilt or waiting is None or not self.threads.latest(name):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from core.auth import AuthContext
 from core.language.detect import detect_language
 from core.notes import ClaimSource, NoteDraft, TurnSource
+from core.recall import NOTE
+from core.trace import RunRecord
 from core.types import Claim, StopReason
 from reasoning.rules.lexicon import lexicon
 from reasoning.statements import asks_to_keep, find_statements, repeats_answer
@@ -33,19 +35,23 @@ def notes_of_turn(
     drafts = find_statements(typed, TurnSource(conversation=conversation.id, run_id="-", quote="-"))
     if not drafts and not asks_to_keep(typed):
         return TurnNotes([], ())
-    earlier = [turn for turn in runs.turns(auth, conversation) if turn["answer"]]
+    asked = [
+        turn
+        for turn in runs.turns(auth, conversation)
+        if turn["answer"] and turn["stop_reason"] != StopReason.nothing_asked
+    ]
     if drafts:
-        asked = [turn for turn in earlier if turn["stop_reason"] != StopReason.nothing_asked]
         answers = [turn["answer"] for turn in asked]
         drafts = [one for one in drafts if not repeats_answer(one, answers)]
         return TurnNotes(drafts, tuple(one.content for one in drafts))
-    if not earlier or earlier[-1]["refused"]:
+    if not asked or asked[-1]["refused"]:
         return TurnNotes([], ())
-    last = earlier[-1]
-    result = runs.load(auth, last["run_id"]).result
+    last = asked[-1]
+    run = runs.load(auth, last["run_id"])
     text = lexicon(detect_language(typed)).message("answer_to").format(question=last["question"])
-    claims = claim_drafts(last["run_id"], conversation.id, result)
-    return TurnNotes(claims, (text,) if claims else ())
+    return TurnNotes(
+        claim_drafts(run, conversation.id), (text,) if run.result.get("claims") else ()
+    )
 
 
 def of_run(draft: NoteDraft, run_id: str) -> NoteDraft:
@@ -56,17 +62,18 @@ def of_run(draft: NoteDraft, run_id: str) -> NoteDraft:
     return draft.model_copy(update={"provenance": source.model_copy(update={"run_id": run_id})})
 
 
-def claim_drafts(run_id: str, conversation: str, result: dict[str, Any]) -> list[NoteDraft]:
-    """Return a note for each verified claim of a run that has citations."""
-    claims = [Claim.model_validate(one) for one in result.get("claims", [])]
+def claim_drafts(run: RunRecord, conversation: str) -> list[NoteDraft]:
+    """Return a note for each verified claim of a run that cites no note."""
+    notes = {one.document_id for one in run.evidence if one.kind == NOTE}
+    claims = [Claim.model_validate(one) for one in run.result.get("claims", [])]
     return [
         NoteDraft(
             content=one.text,
             provenance=ClaimSource(
-                run_id=run_id, conversation=conversation, citations=one.citations
+                run_id=run.run_id, conversation=conversation, citations=one.citations
             ),
             tags=[TAG],
         )
         for one in claims
-        if one.citations
+        if one.citations and not notes & {cited.document_id for cited in one.citations}
     ]

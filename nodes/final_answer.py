@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from langgraph.runtime import Runtime
 
 from core.recall import RecallState
-from core.types import Claim, Draft, Evidence, Plan, StopReason, Understanding
+from core.types import Claim, Draft, Evidence, Plan, StopReason, SubQuestion, Understanding
 from graph.context import Context
 from graph.reading import ENOUGH_GRADE, notes_of, recall_of
 from graph.state import MAX_DRAFTS, Outcome, State, Update
@@ -98,9 +100,22 @@ def _draft(query: Understanding, asked: Plan, good: list[Evidence], context: Con
     named = {one.question_id for one in claims}
     rest = [one for one in asked.questions if one.id not in named]
     if rest:
-        by_id, known = {one.evidence_id: one for one in good}, {one.id: one for one in rest}
-        claims += [
-            short_claim(one, known[one.question_id], by_id[one.citations[0].evidence_id])
-            for one in context.reasoner.answer(query, Plan(questions=rest), good).claims
-        ]
+        draft = context.reasoner.answer(query, Plan(questions=rest), good)
+        claims += _short(draft, rest, good, context)
     return Draft(claims=claims)
+
+
+def _short(
+    draft: Draft, asked: Sequence[SubQuestion], good: list[Evidence], context: Context
+) -> list[Claim]:
+    """Say values by themselves; what was stated with them stays in the citations."""
+    by_id = {one.evidence_id: one for one in good}
+    claims: list[Claim] = []
+    for question in asked:
+        own = [one for one in draft.claims if one.question_id == question.id]
+        fit = [one for one in good if one.title and one.grades.get(question.id, 0) >= ENOUGH_GRADE]
+        values = context.reasoner.extract(question, fit) if own and fit else []
+        claims += [
+            short_claim(one, question, by_id[one.citations[0].evidence_id], values) for one in own
+        ]
+    return claims

@@ -8,13 +8,14 @@ from functools import cache
 
 from core.language.analysis import analyze, content_terms, terms
 from core.recall import FINAL_ANSWER, KEYWORD_SEARCH, READ_MEMORY, SEMANTIC_SEARCH, RecallState
-from core.types import Call, Claim, Evidence, Plan, SubQuestion, Understanding
+from core.types import Call, Claim, Evidence, Finding, Plan, SubQuestion, Understanding
 from languages.language import find_language
 from reasoning.rules.lexicon import lexicon
 from reasoning.statements import gives_time, is_certain, other_person, stated_values
 
 AT_ONCE = 12  # notes read in one action; chosen, not measured
 MOST_STATED = 5  # notes that are listed; chosen, not measured
+LONGEST = 8  # words of a value that is said by itself; chosen, not measured
 TIMED = ("date", "number")
 RESOLVED = re.compile(r" \(([^()]*\d{4}[^()]*)\)")  # a day that `with_dates` has put in
 
@@ -150,10 +151,13 @@ def questions_of(understanding: Understanding, question: str) -> Plan:
     )
 
 
-def short_claim(claim: Claim, question: SubQuestion, item: Evidence) -> Claim:
+def short_claim(
+    claim: Claim, question: SubQuestion, item: Evidence, findings: Sequence[Finding]
+) -> Claim:
     """Return a claim that says the value alone where a note surely gives what is asked.
 
-    Else the claim stays as it was stated, without the day where its owner stated it.
+    Else the claim stays as it was stated, without the day where its owner stated it. `findings` are
+    of what others stated, whom a question names.
     """
     cited = claim.citations[0]
     if not item.title:
@@ -164,6 +168,16 @@ def short_claim(claim: Claim, question: SubQuestion, item: Evidence) -> Claim:
         resolved = RESOLVED.search(item.text, cited.start, cited.end)
         if resolved is not None:
             return claim.model_copy(update={"text": resolved[1]})
+    inside = (
+        one.value
+        for one in findings
+        if (one.evidence_id, one.field) == (item.evidence_id, "text")
+        and cited.start <= one.start < one.end <= cited.end
+        and len(one.value.split()) <= LONGEST
+    )
+    value = next(inside, "")
+    if value:
+        return claim.model_copy(update={"text": value})
     found = stated_values(item.text, item.language)
     start, end = found.get(str(item.metadata.get("subject")), (0, 0))
     if not cited.start <= start < end <= cited.end or not is_of_subject(question, item):

@@ -277,5 +277,10 @@ def test_only_what_is_stored_is_noted_and_greetings_are_answered(
         assert (run.result["stop_reason"] == "nothing_asked") != asks
     kept = [one.content for one in session.notes.list_notes(auth)]
     assert kept == ["My name is Bea", "I live in Rome.", "The late fee is 20 cents a day."]
+    assert "Bea" in say(session, name, "What is my name?", auth).result["answer"]
+    assert (
+        say(session, name, "Remember this.", auth).result["answer"].startswith("Noted")
+    )  # it is a note already
+    assert len(session.notes.list_notes(auth)) == len(kept)
     run = say(session, talk(session, auth), "What did I note about the late fee?", auth)
     assert "rules" in run.result["answer"] and "(you" not in run.result["answer"]
