@@ -276,7 +276,6 @@ class Session:
             pipeline=pipeline,
             given=given,
             may_clarify=clarify,
-            remembers=remembers and self.settings.memory,
             recalls=self.settings.memory and (recalls or (remembers and self._has_notes(auth))),
         )
 

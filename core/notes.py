@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from core.types import Citation, FrozenModel
 
+# What a value says of a subject; what stands before a value that is denied, and before a subject
+# that is the words of a statement.
+YES, NO, DENIED, WORDS = "yes", "no", "not ", "="
 LinkKind = Literal["semantic", "temporal", "topical", "contradicts"]
 
 
@@ -59,6 +63,12 @@ class NoteLink(FrozenModel):
     strength: float = Field(default=1.0, ge=0, le=1)
 
 
+def _checked_time(text: str) -> str:
+    if text:
+        datetime.fromisoformat(text)
+    return text
+
+
 class NoteDraft(FrozenModel):
     """Hold what is to be written; there is no note without `provenance`.
 
@@ -78,7 +88,7 @@ class NoteDraft(FrozenModel):
     value: str = ""
     replaces: bool = False
     importance: float = Field(default=0.5, ge=0, le=1)
-    observed_at: str = ""
+    observed_at: Annotated[str, AfterValidator(_checked_time)] = ""
     note_id: str = Field(default="", max_length=64)
 
 

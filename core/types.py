@@ -39,6 +39,7 @@ class StopReason(StrEnum):
     unsupported_answer = "unsupported_answer"
     cancelled = "cancelled"
     clarification_needed = "clarification_needed"
+    nothing_asked = "nothing_asked"
 
 
 LIMITS = (

@@ -6,26 +6,27 @@ import datetime
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import Command
+from langgraph.types import Command, Overwrite
 
 from core.auth import AuthContext
 from core.errors import CarrelError, OperatorError, StorageError, StorageUnavailableError, shorten
-from core.notes import TurnSource
+from core.notes import NoteDraft
 from core.trace import RunRecord, Step, StreamEvent
 from core.types import Answer, Clarification, StopReason
 from graph.context import Context
 from graph.notes_store import NotesCaller, NotesStore
 from graph.record import run_result
 from graph.recording import Recorder
-from graph.remembering import remember_turn
+from graph.remembering import TurnNotes, notes_of_turn, of_run
 from graph.state import Graph
 from graph.threads import INTERRUPT, Threads
 from models.chat.types import ModelCancelled
+from reasoning.clarifying import is_reply
 from reasoning.types import Turn
 from stores.runlog.conversations import Conversation, KeptTurn, Waiting
 from stores.sqlite.database import damaged
@@ -80,7 +81,9 @@ class ActiveRun:
         else:
             for node, update in cast(dict[str, Any], data).items():
                 if node != INTERRUPT:
-                    for step in (update or {}).get("trail", []):
+                    trail = (update or {}).get("trail", [])
+                    # In the place of the steps of a run that waited for a reply and gets none.
+                    for step in trail.value if isinstance(trail, Overwrite) else trail:
                         self.step(step)
 
     def ended(self) -> dict[str, Any]:
@@ -131,29 +134,35 @@ class Asking:
         """Answer the next question of a conversation, or go on with the run that asked back.
 
         Such a run keeps its id, its question and what it has spent. A run that does not end well
-        leaves the conversation as it was.
+        leaves the conversation as it was. What is no reply is a turn of its own.
         """
         name = conversation.id
         self.threads.keep(name, conversation.checkpoint_id)
         waiting, text = conversation.waiting, asked.question
         asked.rebuilt = self._unusable(conversation, asked.context.auth)
+        notes = self._take_notes(conversation, asked)
+        if notes.shown or (waiting and not is_reply(text, waiting.clarification)):
+            waiting = None
         given: Any
         if asked.rebuilt or waiting is None or not self.threads.latest(name):
             waiting = None
             kept = self._kept(conversation, asked.context.auth) if asked.rebuilt else []
-            given = {"messages": [*kept, HumanMessage(text)]}
+            # The state may have the question that waited for a reply.
+            given = {"messages": [*kept, HumanMessage(text)], "question": text}
         else:
             given = Command(resume=text)
         auth = asked.context.auth.rights
-        notes = NotesStore(lambda: NotesCaller(auth, self._memory(auth)))
-        graph = self._graph.copy(update={"checkpointer": self.threads.saver, "store": notes})
+        store = NotesStore(lambda: NotesCaller(auth, self._memory(auth)))
+        graph = self._graph.copy(update={"checkpointer": self.threads.saver, "store": store})
         try:
             for mode, data in stream(graph, given, asked.recorded, name):
                 asked.take(mode, data)
             state = asked.ended()
             if self.threads.latest(name) == conversation.checkpoint_id:
                 return self._not_kept(name, asked, "its state could not be written")
-            return self._turn(conversation, waiting, asked, state)
+            run = self._turn(conversation, waiting, asked, state)
+            self._remember(asked.context, run, notes.drafts)
+            return run
         except (StorageUnavailableError, OperatorError) as error:
             if asked.state.get("answer") is None:
                 raise
@@ -208,7 +217,7 @@ class Asking:
         state: dict[str, Any],
     ) -> RunRecord:
         """Keep a run and its turn, and the one state that the conversation goes on from."""
-        name, reply, typed = conversation.id, "", asked.question
+        name, reply = conversation.id, ""
         if waiting is not None:
             asked.question, reply = waiting.question, asked.question
         run = self._record(asked, state, waiting.run_id if waiting else "")
@@ -234,20 +243,24 @@ class Asking:
             title=shorten(asked.question, TITLE_CHARS),
             waiting=asks is not None and not redacted,
         )
-        self._remember(conversation, asked, run, typed)
         return run
 
-    def _remember(
-        self, conversation: Conversation, asked: ActiveRun, run: RunRecord, typed: str
-    ) -> None:
-        """Write notes of a turn that is kept; the answer is worth more than they."""
+    def _take_notes(self, conversation: Conversation, asked: ActiveRun) -> TurnNotes:
+        """Return the notes that a turn leaves once it is kept; its context knows of them."""
         context = asked.context
         if not context.settings.memory:
+            return TurnNotes([], ())
+        notes = notes_of_turn(self._runs, context.auth.rights, conversation, asked.question)
+        asked.context = replace(context, noted=notes.shown)
+        return notes
+
+    def _remember(self, context: Context, run: RunRecord, drafts: Sequence[NoteDraft]) -> None:
+        """Write the notes of a turn that is kept; the answer is worth more than they."""
+        if not drafts:
             return
-        source = TurnSource(conversation=conversation.id, run_id=run.run_id, quote=typed)
         try:
             memory = self._memory(context.auth)
-            remember_turn(memory, self._runs, context.auth.rights, conversation, source)
+            memory.remember(context.auth.rights, [of_run(one, run.run_id) for one in drafts])
         except (StorageError, CarrelError) as error:
             run.result["warnings"].append(f"the memory does not know this turn: {error}")
 

@@ -100,8 +100,8 @@ class Player:
             pipeline=cast(PipelineName, run.pipeline),
             given=recording.given,
             may_clarify=recording.clarify,
-            remembers=recording.memory[0],
-            recalls=recording.memory[1],
+            noted=recording.noted,
+            recalls=recording.recalls,
             within=self.within,
         )
 

@@ -120,8 +120,8 @@ class State(TypedDict, total=False):
     # The question as it is put to memory, and what its agent knows (understand, stop_condition,
     # choose_action, the tools of memory, final_answer); None where memory is not asked.
     recall: RecallState | None
-    # What the question states that is kept as notes (understand).
-    statements: list[str]
+    # What is said to a turn that asks nothing, "" where it asks (understand).
+    reply: str
     # The sub-questions with their tools (understand for a plain question, plan).
     plan: Plan
     # What the plan compiles to (understand for a plain question, plan); stop_condition extends it.

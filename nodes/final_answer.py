@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from langgraph.runtime import Runtime
 
 from core.recall import RecallState
-from core.types import Claim, Draft, Evidence, Plan, StopReason, Understanding
+from core.types import Claim, Draft, Evidence, Plan, StopReason, SubQuestion, Understanding
 from graph.context import Context
 from graph.reading import ENOUGH_GRADE, notes_of, recall_of
 from graph.state import MAX_DRAFTS, Outcome, State, Update
@@ -73,16 +75,18 @@ def _outcome(recall: RecallState, state: State, *, answers: bool) -> Outcome:
 
 
 def _graded(asked: Plan, read: list[Evidence], context: Context) -> list[Evidence]:
-    """Grade the notes of whom each part is about; the others answer nothing."""
+    """Grade the notes of whom each part is about; the others answer nothing.
+
+    Where notes are of just the subject asked for, no other is an answer.
+    """
     grades: dict[str, dict[str, int]] = {one.evidence_id: {} for one in read}
     for question in asked.questions:
         fit = about_asked(question.text, question.language, read)
-        for grade in context.reasoner.grade(question, fit) if fit else []:
+        best = [one for one in fit if is_of_subject(question, one)] or stated_about(question, fit)
+        for one in best:
+            grades[one.evidence_id][question.id] = BEST_GRADE
+        for grade in context.reasoner.grade(question, fit) if fit and not best else []:
             grades[grade.evidence_id][question.id] = grade.grade
-        stated = stated_about(question, fit)
-        for one in fit:
-            if is_of_subject(question.text, question.language, one) or one in stated:
-                grades[one.evidence_id][question.id] = BEST_GRADE
     return [one.model_copy(update={"grades": grades[one.evidence_id]}) for one in read]
 
 
@@ -96,21 +100,22 @@ def _draft(query: Understanding, asked: Plan, good: list[Evidence], context: Con
     named = {one.question_id for one in claims}
     rest = [one for one in asked.questions if one.id not in named]
     if rest:
-        plan = Plan(questions=rest)
-        draft = context.reasoner.answer(query, plan, good)
-        claims += _short(draft, plan, good, context).claims
+        draft = context.reasoner.answer(query, Plan(questions=rest), good)
+        claims += _short(draft, rest, good, context)
     return Draft(claims=claims)
 
 
-def _short(draft: Draft, asked: Plan, good: list[Evidence], context: Context) -> Draft:
+def _short(
+    draft: Draft, asked: Sequence[SubQuestion], good: list[Evidence], context: Context
+) -> list[Claim]:
     """Say values by themselves; what was stated with them stays in the citations."""
     by_id = {one.evidence_id: one for one in good}
     claims: list[Claim] = []
-    for question in asked.questions:
+    for question in asked:
         own = [one for one in draft.claims if one.question_id == question.id]
-        fit = [one for one in good if one.grades.get(question.id, 0) >= ENOUGH_GRADE]
-        values = context.reasoner.extract(question, fit) if own else []
+        fit = [one for one in good if one.title and one.grades.get(question.id, 0) >= ENOUGH_GRADE]
+        values = context.reasoner.extract(question, fit) if own and fit else []
         claims += [
             short_claim(one, question, by_id[one.citations[0].evidence_id], values) for one in own
         ]
-    return draft.model_copy(update={"claims": claims})
+    return claims

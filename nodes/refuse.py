@@ -17,7 +17,7 @@ from graph.context import Context
 from graph.reading import NOTED, asked_plan, orphans
 from graph.state import State, Update
 from reasoning.clarifying import plain_text
-from reasoning.rendering import Help, render_noted, render_refusal
+from reasoning.rendering import Help, render_refusal
 from reasoning.rules.answering.summaries import SUMMARISE
 from reasoning.rules.values.versions import is_other_version
 from reasoning.types import Reasoner
@@ -30,6 +30,8 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
     """Name what was looked for, where, and why it stopped."""
     context = runtime.context
     began = context.clock()
+    if state.get("reply"):
+        return _reply(state, context, began)
     reason = state["stop_reason"]
     plan = asked_plan(state) if state.get("plan") else None
     if plan is not None:  # what waits for a value that was not found is no question yet
@@ -48,28 +50,39 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
     given = given._replace(
         similar=list(dict.fromkeys(similar)), recalled=recall is not None and recall.first
     )
-    statements = state.get("statements") or []
     text = render_refusal(state["query"], plan, tools, reason, given)
-    if statements:
-        text = render_noted(state["query"], statements)
     answer = Answer(
         text=text,
-        refused=not statements,
+        refused=True,
         stop_reason=reason,
         missing=[question.text for question in plan.questions] if plan else [],
         warnings=list(dict.fromkeys(state.get("warnings") or [])),
     )
+    return _ended(state, context, began, answer, steps)
+
+
+def _reply(state: State, context: Context, began: float) -> Update:
+    """Say what is to be said to a turn that asks nothing."""
+    warnings = list(dict.fromkeys(state.get("warnings") or []))
+    answer = Answer(text=state["reply"], stop_reason=StopReason.nothing_asked, warnings=warnings)
+    return _ended(state, context, began, answer, [])
+
+
+def _ended(
+    state: State, context: Context, began: float, answer: Answer, steps: list[Step]
+) -> Update:
     is_left = state["usage"].steps < context.budget.steps
     step = context.step(
         "refuse",
         began,
-        decision=reason.value,
-        reason=text.splitlines()[0],
+        decision=answer.stop_reason.value,
+        reason=answer.text.splitlines()[0],
     )
     spent = context.elapsed(state["started"])
+    marks = {} if answer.refused else {NOTED: True}
     return {
         "answer": answer,
-        "messages": [AIMessage(text, additional_kwargs={NOTED: True} if statements else {})],
+        "messages": [AIMessage(answer.text, additional_kwargs=marks)],
         # However little is left, a refusal is given.
         "usage": spent.model_copy(update={"steps": int(is_left), "tool_calls": len(steps)}),
         "trail": [*steps, step],

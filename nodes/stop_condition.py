@@ -255,7 +255,7 @@ def _follow(state: State, search: Search, course: ReplanState, context: Context)
 def _asks_back(state: State, verdict: Decision, context: Context) -> Clarification | None:
     """Return what to ask instead of a refusal; when a limit was met there is nothing to go on."""
     refuses = verdict.outcome == "never" and verdict.reason == StopReason.no_relevant_evidence
-    may_ask = context.may_ask(state.get("clarified", 0)) and not state.get("statements")
+    may_ask = context.may_ask(state.get("clarified", 0)) and not state.get("reply")
     if not refuses or not may_ask:
         return None
     found = [one for one in state.get("evidence") or [] if one.kind != NOTE]

@@ -12,16 +12,16 @@ from langgraph.types import Overwrite
 from core.budget import SEARCH_STEPS, Usage
 from core.language.detect import detect_language
 from core.language.scan import words_replaced
-from core.notes import TurnSource
 from core.recall import RecallState
 from core.types import Plan, StopReason, Understanding
 from graph.context import ONE_SEARCH, Context
 from graph.reading import NOTED, STANDS_FOR
 from graph.state import Path, State, Update
-from reasoning.clarifying import unclear
+from reasoning.clarifying import answer_greeting, unclear
 from reasoning.planning.compiler import ready
+from reasoning.rendering import render_noted, render_nothing_to_keep
 from reasoning.rules.recall import asks_memory
-from reasoning.statements import find_statements
+from reasoning.statements import asks_to_keep, question_beside
 from reasoning.types import Turn, recent
 
 
@@ -45,16 +45,18 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
         update["clarified"] = clarified
     notes: list[str] = []
     with context.thinking({"started": started, "usage": before, "trail": trail}) as ledger:
-        statements = _statements(question, context)
-        recall = None if statements else _recall(question, context)
+        reply, asked, ends = _read_turn(question, context)
+        recall = None if reply else _recall(asked, context)
         may_ask = context.given is None and context.may_ask(clarified)
-        may_ask = may_ask and not statements and not (recall and recall.first)
-        asks = unclear(question, recent(history, context.settings)) if may_ask else None
-        query = _unknown(question) if asks else _understood(question, history, context)
+        may_ask = may_ask and not reply and not (recall and recall.first)
+        asks = unclear(asked, recent(history, context.settings)) if may_ask else None
+        query = _unknown(asked) if asks or ends else _understood(asked, history, context)
         path = _path(query, context)
         if asks is not None:
             update["clarification"], recall = asks, None
-        elif path == "plain":  # one question needs no planner: its tools are chosen here
+        elif (
+            path == "plain" and not ends
+        ):  # one question needs no planner: its tools are chosen here
             made, operations, notes = context.planned(query)
             wave = [operation.out for operation in ready(operations, [])]
             update |= {"plan": made, "operations": operations, "wave": wave}
@@ -62,7 +64,9 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     limit = context.budget.exceeded(before.plus(usage))
     if context.budget.steps_left(before.plus(usage)) < SEARCH_STEPS - (path == "plain"):
         limit = limit or StopReason.max_steps
-    if limit is not None:  # nothing can be searched
+    if ends:
+        limit = StopReason.nothing_asked
+    elif limit is not None:  # nothing can be searched
         update |= {"stop_reason": limit, "clarification": None}
         notes = [*notes, f"stopped early: {limit.value}"]
     values = _step_values(query, path, len(history), update.get("plan"))
@@ -73,7 +77,7 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
         update["messages"] = [HumanMessage(question)]
     update["outcome"] = "next" if limit is None else "never"
     update |= {"recall": recall} if recall is not None else {}
-    update |= {"statements": statements} if statements else {}
+    update |= {"reply": reply} if reply else {}
     update |= {"question": query.question, "started": started, "query": query, "path": path}
     reduced = {"usage": usage, "trail": [step], "warnings": warnings}
     if goes_on:
@@ -100,12 +104,22 @@ def _understood(question: str, history: Sequence[Turn], context: Context) -> Und
     return query.model_copy(update={"corrected": found}) if found else query
 
 
-def _statements(question: str, context: Context) -> list[str]:
-    """Return what a turn that asks nothing states, where it is kept as notes."""
-    if not context.remembers or context.given is not None or "?" in question or "？" in question:
-        return []
-    source = TurnSource(conversation="-", run_id="-", quote=question)  # those of now come later
-    return [one.content for one in find_statements(question, source)]
+def _read_turn(question: str, context: Context) -> tuple[str, str, bool]:
+    """Return what to say where a turn asks nothing, what it asks, and whether no search is due.
+
+    What only states something is looked for all the same: documents may know more of it.
+    """
+    language = detect_language(question)
+    if context.given is not None:
+        return "", question, False
+    keeps = asks_to_keep(question)
+    beside = "" if keeps else question_beside(question, context.noted)
+    if context.noted and (not beside or answer_greeting(beside, language)):
+        return render_noted(language, context.noted), question, keeps
+    if context.noted:
+        return "", beside, False
+    reply = render_nothing_to_keep(language) if keeps else answer_greeting(question, language)
+    return reply, question, bool(reply)
 
 
 def _recall(question: str, context: Context) -> RecallState | None:
@@ -161,7 +175,7 @@ def clear_earlier_run(state: State) -> Update:
     """
     plain: Update = {
         **dict.fromkeys(("clarification", "plan", "answer", "draft", "recall")),
-        **{name: [] for name in ("operations", "wave", "done", "unsupported", "statements")},
+        **{name: [] for name in ("operations", "wave", "done", "unsupported", "reply")},
         **{name: {} for name in ("chosen", "rewritten", "covered")},
         **dict.fromkeys(("backtracks", "replans", "drafts"), 0),
         "evidence": Overwrite([]),

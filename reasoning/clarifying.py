@@ -9,6 +9,7 @@ from core.errors import shorten
 from core.language.analysis import analyze, content_terms
 from core.language.detect import detect_language
 from core.types import Clarification, Evidence
+from languages.language import known_languages
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import WORD, content_runs, entities
 from reasoning.types import Turn
@@ -18,6 +19,7 @@ OPTION_CHARS = 80  # longest title that a clarifying question offers; chosen, no
 
 RELATED = 1  # the grade of what is about the question but does not answer it
 LONE = 1  # content words of a question that says nothing but what is asked of "it"
+PARTS = re.compile(r"[,.!;…，。！；、]+")  # between greetings of one turn
 TAG = re.compile(r"</?[A-Za-z!][^<>]*>")
 
 
@@ -93,6 +95,32 @@ def chosen(reply: str, asked: Clarification) -> str:
     if number.isdecimal() and 1 <= int(number[:9]) <= len(asked.options):
         return asked.options[int(number) - 1]
     return text
+
+
+def is_reply(reply: str, asked: Clarification) -> bool:
+    """Tell whether a text replies to a clarifying question, and asks nothing of its own."""
+    language = detect_language(reply)
+    if chosen(reply, asked) in asked.options:
+        return True
+    words = lexicon(language)
+    asks = reply.rstrip().endswith(("?", "？")) or words.is_question(reply)
+    return not ((asks and not _names_nothing(reply)) or answer_greeting(reply, language))
+
+
+def answer_greeting(text: str, language: str) -> str:
+    """Return what is said to who only greets, thanks or leaves, "" to any other."""
+    own = [language] if language in known_languages() else []
+    parts = [" ".join(WORD.findall(one)).casefold() for one in PARTS.split(text)]
+    for name in (*own, *known_languages()):
+        known = {
+            words: one["reply"]
+            for one in lexicon(name).known.messages["greetings"]
+            for words in one["said"]
+        }
+        replies = [known.get(one, "") for one in parts if one]
+        if replies and all(replies):
+            return str(replies[-1])
+    return ""
 
 
 def declined(reply: str, question: str) -> bool:

@@ -56,9 +56,10 @@ def render_answer(
     whole = [*claims, *others]
     numbers, by_chunk = numbered_sources(whole), {item.chunk_id: item for item in evidence}
     for conflict in conflicts:
-        lines.append(words.message("conflict"))
-        for claim in (whole[place] for place in conflict.claims):
-            item = by_chunk[claim.citations[0].chunk_id]
+        items = [by_chunk[whole[place].citations[0].chunk_id] for place in conflict.claims]
+        stated = all(item.kind == NOTE for item in items)
+        lines.append(words.message("conflict_stated" if stated else "conflict"))
+        for claim, item in zip((whole[place] for place in conflict.claims), items, strict=True):
             note = item.kind == NOTE
             named = item.section if note else item.title or item.source
             origin = (named, item.version, "" if note else item.updated_at[:DAY])
@@ -159,9 +160,14 @@ class Help(NamedTuple):
     recalled: bool = False
 
 
-def render_noted(query: Understanding, statements: Sequence[str]) -> str:
+def render_noted(language: str, noted: Sequence[str]) -> str:
     """Say what of a turn that asks nothing is kept."""
-    return lexicon(query.language).message("noted").format(text="; ".join(statements))
+    return lexicon(language).message("noted").format(text="; ".join(noted))
+
+
+def render_nothing_to_keep(language: str) -> str:
+    """Say that no answer stands before a turn that asks to keep it."""
+    return lexicon(language).message("nothing_to_keep")
 
 
 def render_refusal(

@@ -16,8 +16,9 @@ from core.language.analysis import content_terms, terms
 from core.language.detect import detect_language
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
-from core.notes import NoteDraft, TurnSource
+from core.notes import DENIED, NO, WORDS, YES, NoteDraft, TurnSource
 from languages.language import FALLBACK, find_language, known_languages
+from reasoning.rules.lexicon import lexicon
 
 LEAST, MOST = 2, 400  # terms, characters of a sentence that is kept; chosen, not measured
 PASTED = 20  # sentences from which a turn is a pasted text; chosen, not measured
@@ -61,6 +62,8 @@ class StatementWords:
         self.lead, self.wanted = self._compiled(raw["lead"]), self._compiled(raw["wanted"])
         self.chatter = self._compiled("|".join(f"(?:{one})" for one in raw["chatter"]))
         self.keeping = self._compiled(raw["keeping"])
+        self.denied, self.hedged = self._compiled(raw["denied"]), self._compiled(raw["hedged"])
+        self.others, self.asks = self._compiled(raw["others"]), self._compiled(raw["asks"])
         self.splits, self.breaks = self._compiled(raw["splits"]), self._compiled(raw["breaks"])
         self.kinds = [self._kind(one) for one in raw["kinds"]]
         self._single = [one.split() for one in raw["single"]]
@@ -89,7 +92,15 @@ class StatementWords:
         """Return the parts of a sentence that each speak of the speaker."""
         lead = self.lead.match(sentence)
         stated = sentence[lead.end() :] if lead else sentence
+        if self.hedged.search(stated):
+            return [stated.strip()]  # what doubts one part may doubt all
         return [one.strip() for one in self.splits.split(stated) if one.strip()]
+
+    def affirmed(self, clause: str) -> str:
+        """Return what a clause says without what denies it."""
+        if find_language(self.language).spaced:
+            return " ".join(self.denied.sub(" ", clause).split())
+        return self.denied.sub("", clause)
 
     def is_anchored(self, clause: str) -> bool:
         """Tell whether a clause speaks of the speaker with a time or a number in it."""
@@ -104,6 +115,41 @@ def statement_words(language: str) -> StatementWords:
     """Return the patterns of a language, or those of the fallback."""
     known = known_languages().get(language)
     return StatementWords(language if known and known.read("notes") else FALLBACK)
+
+
+def is_certain(text: str, language: str) -> bool:
+    """Tell whether a text states what it says: it neither denies nor doubts it."""
+    words, plain = statement_words(language), text.replace("’", "'")
+    return not (words.denied.search(plain) or words.hedged.search(plain))
+
+
+def stated_values(text: str, language: str) -> dict[str, tuple[int, int]]:
+    """Return where a text gives the value of each subject that it speaks of."""
+    words, plain = statement_words(language), text.replace("’", "'")
+    found: dict[str, tuple[int, int]] = {}
+    for kind in words.kinds:
+        match = kind.find.search(plain) if "value" in kind.find.groupindex else None
+        if match is None or kind.value or match["value"] is None:
+            continue
+        groups = {name: _key(words, part or "") for name, part in match.groupdict().items()}
+        value = words.breaks.split(match["value"], maxsplit=1)[0].rstrip()
+        found.setdefault(kind.subject.format(**groups), (match.start("value"), len(value)))
+    return {name: (start, start + length) for name, (start, length) in found.items() if length}
+
+
+def other_person(text: str, language: str) -> frozenset[str]:
+    """Return the words of whom a text speaks where that is not its speaker."""
+    words, plain = statement_words(language), text.replace("’", "'")
+    found, own = words.others.search(plain), words.speaker.search(plain)
+    if found is None or (own is not None and own.start() < found.start()):
+        return frozenset()
+    named = " ".join(filter(None, found.groups()))
+    return frozenset(content_terms(named, language))
+
+
+def gives_time(text: str, language: str) -> bool:
+    """Tell whether a text has a date, a time or a number."""
+    return bool(DIGIT.search(text) or statement_words(language).dated.search(text))
 
 
 def find_statements(text: str, source: TurnSource, *, observed_at: str = "") -> list[NoteDraft]:
@@ -124,7 +170,7 @@ def find_statements(text: str, source: TurnSource, *, observed_at: str = "") -> 
                     subject=form.subject,
                     value=form.value,
                     replaces=form.replaces,
-                    importance=IMPORTANCE[bool(form.subject)],
+                    importance=IMPORTANCE[not form.subject.startswith(WORDS)],
                     observed_at=observed_at,
                 )
             )
@@ -137,20 +183,80 @@ def _language(sentence: str, whole: str) -> str:
     return own if own in known and (whole not in known or len(sentence) > SHORT) else whole
 
 
+def _question_start(words: StatementWords, sentence: str) -> int:
+    """Return where the question of a sentence begins, its end where it asks nothing."""
+    asks = words.asks.search(sentence)
+    if asks is not None and content_terms(sentence[asks.end() :], words.language):
+        return 0 if words.hedged.search(sentence, 0, asks.start()) else asks.start()
+    return 0 if QUESTION.search(sentence) else len(sentence)
+
+
+def question_beside(text: str, statements: Sequence[str]) -> str:
+    """Return what a turn asks beside its statements, "" where it asks nothing."""
+    asked: list[str] = []
+    whole = detect_language(text)
+    for start, end in sentence_spans(text):
+        sentence = text[start:end].strip()
+        words = statement_words(_language(sentence, whole))
+        own = [one for one in statements if one in sentence]
+        if own:
+            plain = sentence.replace("’", "'")
+            begins = words.asks.search(plain, _question_start(words, plain))
+            sentence = sentence[begins.end() :] if begins else ""
+        asks = lexicon(words.language)
+        leads = any(asks.starts(name, sentence) for name in ("question", "auxiliary", "telling"))
+        if sentence and (own or leads or QUESTION.search(sentence)):
+            asked.append(sentence)
+    return " ".join(asked)
+
+
 def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int, Statement]]:
     """Yield the span and the form of each clause of a sentence that is worth keeping."""
     plain = sentence.replace("’", "'")  # of the same length
-    if QUESTION.search(plain) or gives_orders(plain, 0, len(plain)):
+    if gives_orders(plain, 0, len(plain)):
         return
+    plain = plain[: _question_start(words, plain)]
     wanted = words.wanted.match(plain)
     for clause in words.clauses(plain[wanted.end() :] if wanted else plain):
         fits = len(clause) <= MOST and len(terms(clause, words.language)) >= LEAST
         if not fits or words.chatter.search(clause):
             continue
-        form = next(filter(None, (_read(words, kind, clause) for kind in words.kinds)), None)
+        form = _form(words, clause)
         if form is not None or wanted is not None or words.is_anchored(clause):
             start = plain.index(clause)
-            yield start, start + len(clause), form or Statement("fact")
+            yield start, start + len(clause), _compared(words, clause, form or Statement("fact"))
+
+
+def _form(words: StatementWords, clause: str) -> Statement | None:
+    """Return what a clause says, a denial as that of what it denies."""
+    if words.hedged.search(clause):
+        form = _first(words, clause)
+        return form and Statement(form.tag)
+    plain = words.affirmed(clause)
+    if plain == clause:
+        return _first(words, clause)
+    form, denied = _first(words, clause), _first(words, plain)
+    if form and form.subject and not words.denied.search(words.breaks.split(clause, maxsplit=1)[0]):
+        return form  # "in Oslo, not in Rome" denies another value
+    if denied is None or not denied.subject or (form is not None and form.value == NO):
+        return form or denied
+    value = NO if denied.value == YES else f"{DENIED}{denied.value}"
+    return denied._replace(value=value)
+
+
+def _first(words: StatementWords, clause: str) -> Statement | None:
+    return next(filter(None, (_read(words, kind, clause) for kind in words.kinds)), None)
+
+
+def _compared(words: StatementWords, clause: str, form: Statement) -> Statement:
+    """Return a statement of no subject with its words for one, and whether it denies them."""
+    own = content_terms(words.affirmed(clause), words.language)
+    if form.subject or not own:
+        return form
+    subject = f"{WORDS}{form.tag}|{' '.join(own)}"
+    return form._replace(
+        subject=subject, value=NO if words.denied.search(clause) else YES, replaces=True
+    )
 
 
 def _read(words: StatementWords, kind: StatementKind, clause: str) -> Statement | None:
@@ -180,11 +286,11 @@ def _key(words: StatementWords, text: str) -> str:
 
 
 def repeats_answer(draft: NoteDraft, answers: Sequence[str]) -> bool:
-    """Tell whether an answer says most of the words of a statement."""
+    """Tell whether an answer says most of the words of a statement that denies nothing."""
     own = set(content_terms(draft.content, draft.language))
-    return any(
-        len(own & set(terms(one, draft.language))) >= REPEATED * len(own) for one in answers if own
-    )
+    if not own or not is_certain(draft.content, draft.language):
+        return False
+    return any(len(own & set(terms(one, draft.language))) >= REPEATED * len(own) for one in answers)
 
 
 def asks_to_keep(text: str) -> bool:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from core.auth import AuthContext
 from core.language.relative_dates import format_day, with_dates
-from core.notes import FoundNote, Note, origin_of
+from core.notes import ClaimSource, FoundNote, Note, origin_of
 from core.recall import KEYWORD_SEARCH, NOTE, READ_MEMORY, SEMANTIC_SEARCH
 from core.types import Evidence, FrozenModel
 from languages.language import find_language
@@ -29,11 +29,12 @@ LINKS = 10  # linked notes that are read with those asked for; chosen, not measu
 def note_evidence(note: Note, tool: str, query: str, score: float) -> Evidence:
     """Return a note as evidence: its days resolved by the day it was stated on.
 
-    `title` is who stated it, "" for its owner, and `section` the day.
+    `title` is who stated it, "" for its owner, of an answer its document; `section` is the day.
     """
     speaker = next((tag[len(SPEAKER) :] for tag in note.tags if tag.startswith(SPEAKER)), "")
     stated = note.observed_at or note.created_at
     origin, day = origin_of(note.provenance), date.fromisoformat(stated[:10])
+    cited = origin.citations[0].source if isinstance(origin, ClaimSource) else ""
     text = note.content.removeprefix(f"{speaker}: ") if speaker else note.content
     stop = "" if ENDED.search(text) else find_language(note.language).full_stop
     return Evidence(
@@ -42,7 +43,7 @@ def note_evidence(note: Note, tool: str, query: str, score: float) -> Evidence:
         document_id=note.note_id,
         document_key=note.note_id,
         source=origin.conversation or origin.run_id,
-        title=speaker,
+        title=speaker or cited,
         section=format_day(day, note.language),
         text=with_dates(f"{text}{stop}", note.language, day),
         kind=NOTE,

@@ -38,6 +38,8 @@ def list_notes(options: CallerOptions, as_json: Json = False) -> None:
     if as_json:
         print_json({"notes": [one.describe() for one in notes]})
         return
+    if not notes:
+        stdout().print("nothing is remembered of this user")
     for one in notes:
         line = f"{one.note_id}  {one.observed_at[:16]}  {shortened(one.content, WIDTH)}"
         stdout().print(f"{escape(line)}[dim]{escape(_standing(one))}[/dim]")

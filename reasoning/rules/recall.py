@@ -6,15 +6,17 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from core.language.analysis import content_terms, terms
+from core.language.analysis import analyze, content_terms, terms
 from core.recall import FINAL_ANSWER, KEYWORD_SEARCH, READ_MEMORY, SEMANTIC_SEARCH, RecallState
 from core.types import Call, Claim, Evidence, Finding, Plan, SubQuestion, Understanding
 from languages.language import find_language
 from reasoning.rules.lexicon import lexicon
+from reasoning.statements import gives_time, is_certain, other_person, stated_values
 
 AT_ONCE = 12  # notes read in one action; chosen, not measured
-LONGEST = 8  # words of a value that is said by itself; chosen, not measured
 MOST_STATED = 5  # notes that are listed; chosen, not measured
+LONGEST = 8  # words of a value that is said by itself; chosen, not measured
+TIMED = ("date", "number")
 RESOLVED = re.compile(r" \(([^()]*\d{4}[^()]*)\)")  # a day that `with_dates` has put in
 
 
@@ -41,10 +43,12 @@ def asks_what_was_stated(question: str, language: str) -> bool:
 
 
 def about_asked(question: str, language: str, notes: Sequence[Evidence]) -> list[Evidence]:
-    """Return the notes of whom a question is about: who is named, else the speaker.
+    """Return the notes of whom a question is about: who is named, else the speaker or theirs.
 
-    What another one stated of themselves is no answer.
+    What another one stated of themselves is no answer, nor is what is stated of a sister one of
+    her brother.
     """
+    notes = [one for one in notes if one.title or _is_of_same(question, language, one)]
     named = {one.title for one in notes if one.title and is_named(one.title, question)}
     if named:
         return [one for one in notes if one.title in named]
@@ -56,10 +60,31 @@ def about_asked(question: str, language: str, notes: Sequence[Evidence]) -> list
     ]
 
 
-def is_of_subject(question: str, language: str, note: Evidence) -> bool:
-    """Tell whether a question is for the subject of a note, in whatever language that is."""
-    pattern = _subjects(language).get(str(note.metadata.get("subject", "")))
-    return pattern is not None and pattern.search(question) is not None
+def _is_of_same(question: str, language: str, note: Evidence) -> bool:
+    """Tell whether a question and a note speak of the same relative, colleague or animal, if any.
+
+    Their words tell that within one language alone.
+    """
+    if asks_what_was_stated(question, language) or not _pattern(language, "own").search(question):
+        return True
+    asked, spoken = other_person(question, language), other_person(note.text, note.language)
+    if language != note.language:
+        return bool(asked) == bool(spoken)
+    return spoken <= set(terms(question, language)) and asked <= set(terms(note.text, language))
+
+
+def is_of_subject(question: SubQuestion, note: Evidence) -> bool:
+    """Tell whether a question asks for the subject of a note and for nothing else.
+
+    A subject that has a pattern is asked for in any language, another by its own words.
+    """
+    subject = str(note.metadata.get("subject", ""))
+    pattern = _subjects(question.language).get(subject)
+    if pattern is not None:
+        return pattern.search(question.text) is not None
+    owner, _, attribute = subject.partition("|")
+    words = set(content_terms(question.text, question.language))
+    return owner != "i" and bool(attribute) and words == set(attribute.split())
 
 
 @cache
@@ -71,13 +96,14 @@ def _subjects(language: str) -> dict[str, re.Pattern[str]]:
 def stated_about(question: SubQuestion, notes: Sequence[Evidence]) -> list[Evidence]:
     """Return the notes that have all words a question asks what was stated about, newest first.
 
-    None where it does not ask that, or names nothing.
+    Where it names nothing that is the word for stating it ("what did we decide?"), if any.
     """
     found = _pattern(question.language, "reported").search(question.text)
     if found is None or question.wants != "text":
         return []
     rest = f"{question.text[: found.start()]} {question.text[found.end() :]}"
-    asked = set(content_terms(rest, question.language))
+    named = {one.term for one in analyze(rest, question.language) if not one.is_function}
+    asked = named or set(content_terms(found[0], question.language))
     fit = [one for one in notes if asked and asked <= set(terms(one.text, question.language))]
     return sorted(fit, key=lambda one: one.updated_at, reverse=True)[:MOST_STATED]
 
@@ -128,19 +154,34 @@ def questions_of(understanding: Understanding, question: str) -> Plan:
 def short_claim(
     claim: Claim, question: SubQuestion, item: Evidence, findings: Sequence[Finding]
 ) -> Claim:
-    """Return a claim that says the value alone, where there is one; its citation has the rest."""
+    """Return a claim that says the value alone where a note surely gives what is asked.
+
+    Else the claim stays as it was stated, without the day where its owner stated it. `findings` are
+    of what others stated, whom a question names.
+    """
     cited = claim.citations[0]
+    if not item.title:
+        claim = claim.model_copy(update={"text": cited.quote})
+    if question.wants == "yesno" or not is_certain(item.text, item.language):
+        return claim
     if question.wants == "date":
         resolved = RESOLVED.search(item.text, cited.start, cited.end)
         if resolved is not None:
             return claim.model_copy(update={"text": resolved[1]})
     inside = (
-        one
+        one.value
         for one in findings
-        if one.evidence_id == item.evidence_id
-        and one.field == "text"
+        if (one.evidence_id, one.field) == (item.evidence_id, "text")
         and cited.start <= one.start < one.end <= cited.end
         and len(one.value.split()) <= LONGEST
     )
-    found = next(inside, None)
-    return claim.model_copy(update={"text": found.value}) if found else claim
+    value = next(inside, "")
+    if value:
+        return claim.model_copy(update={"text": value})
+    found = stated_values(item.text, item.language)
+    start, end = found.get(str(item.metadata.get("subject")), (0, 0))
+    if not cited.start <= start < end <= cited.end or not is_of_subject(question, item):
+        return claim
+    value, timed = item.text[start:end], question.wants in TIMED
+    fits = question.wants == "text" or gives_time(value, item.language) == timed
+    return claim.model_copy(update={"text": value}) if fits else claim

@@ -15,7 +15,7 @@ from core.auth import AuthContext
 from core.errors import AbsentError, CallerError
 from core.language.analysis import analyze, content_terms, terms
 from core.language.detect import detect_language
-from core.notes import ClaimSource, Note, NoteDraft, OwnerEdit, TurnSource, origin_of
+from core.notes import DENIED, WORDS, ClaimSource, Note, NoteDraft, OwnerEdit, TurnSource, origin_of
 from stores.erasure.notes import OF_IDS, erase_notes
 from stores.erasure.rewriting import note_erasure
 from stores.runlog.note_search import CURRENT, OWN, NoteSearch, owner_fields
@@ -42,10 +42,11 @@ _NAMES = (
 _INSERT = f"""INSERT INTO notes ({", ".join(_NAMES)})
     VALUES ({", ".join(f":{name}" for name in _NAMES)})"""
 _OTHERS = ", ".join(name for name in _NAMES if name != "note_id")
-# The current note of the same words, or of the same subject and value.
-_SAME = f"""SELECT m.id FROM notes m WHERE {OWN} AND {CURRENT} AND m.content = :content
-    UNION ALL SELECT m.id FROM notes m WHERE {OWN} AND {CURRENT} AND m.subject <> ''
-        AND m.subject = :subject AND m.value <> '' AND m.value = :value LIMIT 1"""
+# The current note of a conversation, and of the same documents, with the same words or the same
+# subject and value. One of another conversation is a note of its own: it lives longer or shorter.
+_SAME = f"""SELECT m.id FROM notes m WHERE {OWN} AND {CURRENT} AND m.documents = :documents
+    AND m.conversation = :conversation AND (m.content = :content OR m.subject <> ''
+        AND m.subject = :subject AND m.value <> '' AND m.value = :value) LIMIT 1"""
 # Other notes that share words with a new one, those that share most first.
 _SHARING = f"""SELECT t.note, json_group_array(t.term) AS shared FROM json_each(:terms) w
     CROSS JOIN note_terms t ON t.tenant = :tenant AND t.owner = :owner AND t.term = w.value
@@ -220,7 +221,11 @@ def _is_founded(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDr
 def _written(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft) -> int:
     """Write one note, or strengthen the one that says the same; return its row id."""
     now = _now()
-    known = {**owner_fields(auth), **draft.model_dump(include={"content", "subject", "value"})}
+    known = {
+        **owner_fields(auth),
+        **draft.model_dump(include={"content", "subject", "value"}),
+        **_origin_fields(draft),
+    }
     if not draft.note_id and (row := connection.execute(_SAME, known).fetchone()):
         connection.execute(
             "UPDATE notes SET importance = min(1.0, importance + ?), changed_at = ? WHERE id = ?",
@@ -235,9 +240,7 @@ def _written(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft
 
 
 def _inserted(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft, now: str) -> int:
-    source = origin_of(draft.provenance)
     language = draft.language if draft.language != "und" else detect_language(draft.content)
-    cited = source.citations if isinstance(source, ClaimSource) else []
     values = {
         **draft.model_dump(exclude={"provenance", "note_id"}),
         **owner_fields(auth),
@@ -246,9 +249,7 @@ def _inserted(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraf
         "keywords": _json(draft.keywords or keywords_of(draft.content, language)),
         "tags": _json(draft.tags),
         "provenance": draft.provenance.model_dump_json(),
-        "conversation": source.conversation,
-        "run_id": source.run_id,
-        "documents": _json(sorted({one.document_id for one in cited})),
+        **_origin_fields(draft),
         "observed_at": draft.observed_at or now,
         "created_at": now,
         "changed_at": now,
@@ -258,6 +259,16 @@ def _inserted(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraf
     _index(connection, row_id, draft.content, draft.context, language)
     sign(connection, "notes", "m.id = ?", row_id)
     return row_id
+
+
+def _origin_fields(draft: NoteDraft) -> dict[str, str]:
+    source = origin_of(draft.provenance)
+    cited = source.citations if isinstance(source, ClaimSource) else []
+    return {
+        "conversation": source.conversation,
+        "run_id": source.run_id,
+        "documents": _json(sorted({one.document_id for one in cited})),
+    }
 
 
 def _index(
@@ -283,16 +294,37 @@ def _link_subject(
     if not draft.subject:
         return
     rows = connection.execute(
-        f"""SELECT m.id, m.observed_at <= (SELECT observed_at FROM notes WHERE id = :new) AS before
-            FROM notes m WHERE {OWN} AND m.subject = :subject AND m.id <> :new AND {CURRENT}""",
-        {**owner_fields(auth), "subject": draft.subject, "new": row_id},
+        f"""SELECT m.id, m.subject, m.value,
+                m.observed_at <= (SELECT observed_at FROM notes WHERE id = :new) AS before
+            FROM notes m WHERE {OWN} AND m.id <> :new AND {CURRENT} AND (m.subject = :subject
+                OR substr(m.subject, 1, length(:kind)) = :kind AND m.value <> :value)""",
+        {
+            **owner_fields(auth),
+            **draft.model_dump(include={"subject", "value"}),
+            "kind": draft.subject.partition("|")[0] if draft.subject.startswith(WORDS) else "-",
+            "new": row_id,
+        },
     ).fetchall()
     for row in rows:
-        if draft.replaces:
-            pair = (row_id, row["id"]) if row["before"] else (row["id"], row_id)
-            connection.execute(_LINK, (*pair, "supersedes", 1.0))
-        else:
+        again = row["value"] == draft.value != ""
+        if (draft.replaces or again) and row["subject"] == draft.subject:
+            if not _are_apart(draft.value, row["value"]):
+                pair = (row_id, row["id"]) if row["before"] else (row["id"], row_id)
+                connection.execute(_LINK, (*pair, "supersedes", 1.0))
+        elif row["subject"] == draft.subject or _includes(draft.subject, row["subject"]):
             _link(connection, row_id, row["id"], "contradicts", 1.0)
+
+
+def _are_apart(one: str, other: str) -> bool:
+    """Tell whether one of two values denies another than the other gives."""
+    denies = one.startswith(DENIED), other.startswith(DENIED)
+    return any(denies) and not _includes(one.removeprefix(DENIED), other.removeprefix(DENIED))
+
+
+def _includes(one: str, other: str) -> bool:
+    """Tell whether one of two texts has all words of the other."""
+    own, others = set(one.split()), set(other.split())
+    return own <= others or others <= own
 
 
 def _link_neighbours(

@@ -107,10 +107,30 @@ def test_where_it_is_unclear_which_holds_both_stay_and_are_linked(store: Store) 
 
 
 def test_what_is_stated_again_is_more_important_and_no_second_note(store: Store) -> None:
-    first = note(store, "I prefer tea.")
-    again = note(store, "I prefer tea.")
+    where = talk(store)
+    first = note(store, "I prefer tea.", where=where)
+    again = note(store, "I prefer tea.", where=where)
     assert again.note_id == first.note_id and again.importance > first.importance
     assert len(contents(store)) == 1
+
+
+def test_what_another_conversation_states_lives_as_long_as_that(store: Store) -> None:
+    liked = {"subject": "i|like|tea", "value": "yes"}
+    first, second = talk(store), talk(store)
+    one = note(store, "I prefer tea.", where=first, **liked)
+    other = note(store, "I prefer tea.", where=second, **liked)
+    assert one.note_id != other.note_id and len(contents(store, current=True)) == 1
+    store.runs.delete_conversation(store.runs.load_conversation(ANN, first.id))
+    assert contents(store, current=True) == ["I prefer tea."]
+
+
+def test_a_denial_supersedes_what_it_denies_and_nothing_else(store: Store) -> None:
+    lives = {"subject": "i|live", "replaces": "true"}
+    note(store, "I live in Rome.", value="rome", **lives)
+    note(store, "I don't live in Paris.", value="not paris", **lives)
+    assert contents(store, current=True) == ["I don't live in Paris.", "I live in Rome."]
+    note(store, "I no longer live in Rome.", value="not rome", **lives)
+    assert "I live in Rome." not in contents(store, current=True)
 
 
 def test_words_and_vectors_find_notes(store: Store, embedder: FakeEmbedder) -> None:

@@ -132,3 +132,8 @@ def test_there_is_no_note_without_provenance(
     with pytest.raises(CallerError, match="with its source|only content"):
         opened(ANN).put(OWN, "k", given)
     assert opened(ANN).search(OWN) == []
+
+
+def test_a_time_that_is_none_is_refused(store: Store, opened: Open) -> None:
+    with pytest.raises(CallerError, match="isoformat"):
+        opened(ANN).put(OWN, "k1", value(store, "I live in Lviv.", observed_at="last spring"))

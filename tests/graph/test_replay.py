@@ -98,9 +98,14 @@ def test_turns_and_replies_of_a_conversation_are_replayed(session: Session) -> N
     talk = begin(session)
     asks = say(session, talk, "What about it?", clarify=True)
     assert asks.result["clarification"] and again(session, asks).identical
-    answered = say(session, talk, QUESTION, clarify=True)
+    answered = say(session, talk, "the maximum pressure of the zyxovent pump", clarify=True)
     assert answered.run_id == asks.run_id and not answered.result["refused"]
     assert again(session, answered).identical
+    talk = begin(session)
+    asks = say(session, talk, "What about it?", clarify=True)
+    own = say(session, talk, QUESTION, clarify=True)  # no reply: a turn of its own
+    assert own.run_id != asks.run_id and not own.result["refused"]
+    assert again(session, own).identical
     with_history = session.ask("Who maintains it?", AUTH, "main", history=[Turn(QUESTION, PUMP)])
     assert again(session, with_history).identical
 

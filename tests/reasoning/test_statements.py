@@ -11,7 +11,7 @@ import pytest
 
 from core.notes import NoteDraft, TurnSource
 from languages.language import read_yaml
-from reasoning.statements import asks_to_keep, find_statements, repeats_answer
+from reasoning.statements import asks_to_keep, find_statements, question_beside, repeats_answer
 
 ROWS = read_yaml(Path(__file__).with_name("statement_rows.yaml"))
 LABELS = read_yaml(Path(__file__).with_name("labelled_turns.yaml"))
@@ -50,10 +50,72 @@ def test_what_says_something_new_of_a_subject_replaces(
     assert one.replaces and other.replaces and one.value != other.value
 
 
+@pytest.mark.parametrize(
+    ("stated_first", "denied"),
+    [
+        ("I live in Paris.", "I don't live in Paris."),
+        ("I work at Nokia.", "I don't work at Nokia anymore."),
+        ("I am allergic to fish.", "I am not allergic to fish."),
+        ("We decided to use Kafka.", "We decided not to use Kafka."),
+        ("Я живу в Туле.", "Я больше не живу в Туле."),
+        ("Меня зовут Боб.", "Меня зовут не Боб."),
+        ("У меня аллергия на рыбу.", "У меня больше не аллергия на рыбу."),
+        ("Я живу у Львові.", "Я більше не живу у Львові."),
+        ("我叫李四。", "我不叫李四。"),
+        ("我们决定购买服务器。", "我们决定不购买服务器。"),
+    ],
+)
+def test_a_denial_is_of_the_same_subject_and_another_value(stated_first: str, denied: str) -> None:
+    [one], [other] = stated(stated_first), stated(denied)
+    assert one.subject == other.subject != "" and other.replaces
+    assert one.value != other.value and other.value.startswith(("not ", "no"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("We no longer want the blue logo.", "I have no children.", "We won't renew the lease."),
+        *("У меня нет машины.", "Мы больше не хотим синий логотип.", "Мы не будем менять сервер."),
+        *(
+            "У мене немає машини.",
+            "Ми більше не хочемо синій логотип.",
+            "我没有车。",
+            "我们不续签合同了。",
+        ),
+    ],
+)
+def test_a_denial_is_a_statement(text: str) -> None:
+    [one] = stated(text)
+    assert one.content == text and one.value == "no"
+
+
+def test_what_is_denied_after_a_value_is_another_one() -> None:
+    [one] = stated("I live in Oslo, not in Rome.")
+    assert one.value == "oslo"
+    assert stated("Maybe my birthday is on 3 May.")[0].subject.startswith("=")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "asked"),
+    [
+        ("My name is Bea, when does it open?", "My name is Bea", "when does it open?"),
+        ("I live in Rome. Thanks!", "I live in Rome.", ""),
+        ("У меня две кошки, а когда обед?", "У меня две кошки", "когда обед?"),
+        ("У мене дві кішки, а коли обід?", "У мене дві кішки", "коли обід?"),
+        ("我叫王芳，食堂几点开门？", "我叫王芳", "食堂几点开门？"),
+    ],
+)
+def test_a_statement_before_a_question_is_kept_and_the_question_asked(
+    text: str, kept: str, asked: str
+) -> None:
+    assert [one.content for one in stated(text)] == [kept]
+    assert question_beside(text, [kept]) == asked
+
+
 def test_relatives_may_be_several_and_their_names_are_compared() -> None:
     [one], [other] = stated("My sister is Anna."), stated("My sister is Berta.")
     assert one.subject == other.subject and not one.replaces and one.value != other.value
-    assert stated("My sister is tall.")[0].subject == ""
+    assert stated("My sister is tall.")[0].subject == "=attribute|sister tall"
 
 
 def test_each_clause_is_quoted_as_it_was_typed() -> None:

@@ -30,6 +30,7 @@ const STOPS = {
   unsupported_answer: "No sentence passed the check against its source",
   cancelled: "It was cancelled",
   clarification_needed: "One thing has to be made clear first",
+  nothing_asked: "Nothing was asked",
 };
 
 const CHANNELS = {
