@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.language.analysis import content_terms
-from core.language.passages import CODE_KIND, LONGEST, spans_of, standalone
+from core.language.passages import CODE_KIND, LONGEST, spans_of, standalone, states_topic
 from core.language.scan import fold
 from core.language.sentences import sentence_spans
 from core.types import Evidence
@@ -55,7 +55,8 @@ def central_sentences(
     weights = np.array(worth, dtype=np.float32)
     if terms := frozenset(content_terms(subject or "")):
         weights *= [1.0 if terms & _terms(one) else BESIDE for one in found]
-    leading = [] if subject is None else [_lead(found, weights, vectors, subject)]
+    texts = [(one.text, one.item.language) for one in found]
+    leading = [] if subject is None else [lead(texts, weights, subject)]
     chosen = central(vectors, most, leading, weights)
     return [found[place] for place in sorted(chosen)]
 
@@ -79,17 +80,17 @@ def _readable(items: Sequence[Evidence], *, strict: bool) -> tuple[list[Extract]
     return [one for one, _ in best], [worth for _, worth in best]
 
 
-def _lead(found: Sequence[Extract], weights: Vectors, vectors: Vectors, subject: str) -> int:
-    """Return the place of the sentence that says best what all of it is about.
+def lead(texts: Sequence[tuple[str, str]], weights: Vectors, subject: str = "") -> int:
+    """Return the place of the sentence, of (text, language), that says what all of them are about.
 
-    That is the first one that begins with the subject, else of the first ones the most central.
+    That is the first one that begins with the subject, else of the first ones the one that states a
+    topic, else the first that may begin a summary.
     """
-    likeness = vectors @ vectors.mean(axis=0) * weights
     named = fold(subject)
-    for place, one in enumerate(found):
-        if named and weights[place] >= GOOD and fold(one.text.lstrip(OPENING)).startswith(named):
-            return place
-    return int(likeness[:LEADING].argmax())
+    good = [place for place, worth in enumerate(weights.tolist()) if worth >= GOOD]
+    begins = (n for n in good if named and fold(texts[n][0].lstrip(OPENING)).startswith(named))
+    stated = (n for n in good if n < LEADING and states_topic(*texts[n]))
+    return next(begins, next(stated, good[0] if good else int(weights.argmax())))
 
 
 def sentence_rows(index: Index, found: Sequence[Extract]) -> Vectors:

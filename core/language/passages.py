@@ -71,14 +71,31 @@ def _lists(language: str) -> Cues:
     return Cues(known, {name: lists.get(name, ()) for name in names})
 
 
+@lru_cache(maxsize=8)
+def _begins(language: str, name: str) -> re.Pattern[str]:
+    """Return what a sentence begins with that states a topic, or goes on with another one."""
+    own = find_language(language).read("summaries")
+    form = str(own.get(name, "(?!)")).replace("DOCUMENT", str(own.get("document", "")))
+    return re.compile(form, re.IGNORECASE)
+
+
+def states_topic(text: str, language: str) -> bool:
+    """Tell whether a sentence says of its own document what this is about."""
+    return _begins(language, "topic").match(text.strip()) is not None
+
+
 def standalone(text: str, language: str) -> float:
     """Return how well a sentence reads alone, 0..1: 0 for a fragment, a question, code, a label.
 
-    What addresses its reader, speaks, points elsewhere or leans on others is worth less; an order
-    to a program that reads it is worth nothing.
+    What addresses its reader, speaks, points elsewhere or leans on others is worth less; what goes
+    on with another sentence, or gives an order to a program that reads it, is worth nothing.
     """
     shown, words = text.strip(), _lists(language)
-    if not _is_whole(shown, language) or points_back(shown, language):
+    if not _is_whole(shown, language):
+        return 0.0
+    if states_topic(shown, language):
+        return 1.0
+    if points_back(shown, language) or _begins(language, "sequel").match(shown):
         return 0.0
     worth = LEANS if words.starts("leaning", shown) else 1.0
     worth *= POINTS if words.found("elsewhere", shown) else 1.0

@@ -58,7 +58,7 @@ def test_the_newest_version_counts_unless_a_file_is_named(run: Run) -> None:
 
 def test_what_a_caller_may_not_see_is_neither_found_nor_offered_nor_counted(run: Run) -> None:
     assert run("Secret").evidence == []
-    assert run().evidence[0].text == "Documents: 3 (text: 3)."
+    assert run().evidence[0].text == "3 documents."
     bob = AuthContext(tenant="acme", user="bob")
     assert texts(run("Secret", auth=bob)) == ["Hidden."]
 
@@ -100,8 +100,8 @@ def test_a_chapter_is_found_by_its_number_and_by_its_place_where_there_are_no_nu
     rows = [(1, f"c{n}", f"Gilead › {title}") for n, title in enumerate(("Arrival", "Winter"))]
     assert find_chapter(rows, 2) == [["c1"]]
     assert find_chapter([*rows, (2, "d", "Other")], 2) == []
-    assert find_section(rows, "the winter") == [["c1"]]
-    assert find_section(rows, "summer") == []
+    assert find_section(rows, "the winter", {}) == [["c1"]]
+    assert find_section(rows, "summer", {}) == []
 
 
 def test_an_overview_tells_the_groups_of_documents_and_quotes_whole_sentences(
