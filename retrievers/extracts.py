@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from core.language.analysis import content_terms
-from core.language.passages import CODE_KIND, LONGEST, spans_of, standalone, states_topic
+from core.language.orders import gives_orders
+from core.language.passages import CODE_KIND, Span, spans_of, standalone, states_topic
 from core.language.scan import fold
 from core.language.sentences import sentence_spans
 from core.types import Evidence
@@ -17,7 +18,7 @@ from retrievers.types import Index
 
 LEADING = 5  # sentences of a text that say what it is about, if any does; chosen, not measured
 BESIDE = 0.3  # worth of a sentence that has no word of the subject; chosen, not measured
-GOOD = 0.7  # worth of a sentence that may begin a summary; chosen, not measured
+GOOD = 0.69  # worth of a sentence that may begin a summary; chosen, not measured
 OPENING = " \t\"'“«*_`#("
 
 
@@ -41,14 +42,17 @@ def central_sentences(
     subject: str | None = "",
     *,
     strict: bool = True,
+    within: Mapping[str, Sequence[Span]] | None = None,
 ) -> list[Extract]:
     """Return up to `most` sentences that stand for passages, in their order, none repeated.
 
     The leading one is among them: what says of a `subject` what it is, else of the first sentences
     the nearest to all; of passages without order, whose subject is None, none leads. Without
-    `strict` any text will do where none reads alone.
+    `strict` any text will do where none reads alone, but no order to a program that reads it.
+    Where `within` names parts of the passages, by chunk id, only these are read.
     """
-    found, worth = _readable(items, strict=strict)
+    first = items[0].chunk_id if items and subject is not None else ""
+    found, worth = _readable(items, within, first, strict=strict)
     if not found:
         return []
     vectors = sentence_rows(index, found)
@@ -66,15 +70,25 @@ def _terms(one: Extract) -> frozenset[str]:
     return frozenset(content_terms(text, one.item.language))
 
 
-def _readable(items: Sequence[Evidence], *, strict: bool) -> tuple[list[Extract], list[float]]:
+def _readable(
+    items: Sequence[Evidence],
+    within: Mapping[str, Sequence[Span]] | None,
+    first: str,
+    *,
+    strict: bool,
+) -> tuple[list[Extract], list[float]]:
     """Return the sentences that read alone with their worth; no text twice."""
     found: dict[str, tuple[Extract, float]] = {}
     for item in items:
         spans = spans_of(item.text, item.kind) if item.kind != CODE_KIND or not strict else ()
+        parts = None if within is None else within[item.chunk_id]
         for start, end in spans:
+            if parts is not None and not any(a <= start and end <= b for a, b in parts):
+                continue
             text = item.text[start:end]
-            worth = standalone(text, item.language)
-            if worth or (not strict and text.strip() and len(text) <= LONGEST):
+            opens = item.chunk_id == first and start == spans[0][0]
+            worth = standalone(text, item.language, opens=opens)
+            if worth or not (strict or text.isspace() or gives_orders(item.text, start, end)):
                 found.setdefault(fold(text), (Extract(item, start, end), worth))
     best = [one for one in found.values() if one[1]] or [(one, 1.0) for one, _ in found.values()]
     return [one for one, _ in best], [worth for _, worth in best]

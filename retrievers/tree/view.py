@@ -64,8 +64,8 @@ class TreeView:
     def summary(self, node: int) -> list[SummarySentence]:
         """Return the central sentences of a node in the order of the text, each cited."""
         return [
-            SummarySentence(" ".join(one.text.split()), (one.evidence.cited(one.start, one.end),))
-            for one in self.sentences(node)
+            SummarySentence(" ".join(one.text.split()), (one.item.cited(one.start, one.end),))
+            for _, one in self.sentences(node)
         ]
 
     def sentences(self, node: int) -> list[CentralSentence]:
