@@ -40,7 +40,8 @@ def choose_sentences(
     Central leaves are found first, then among their sentences those that are central; of the
     beginning of a document the first that says what it is about leads.
     """
-    leaves = _central_leaves(shape, node)
+    inner = node < len(shape.nodes)
+    leaves = _central_leaves(shape, node) if inner else shape.leaves_of(node).tolist()
     items = read(leaves)
     chunks: dict[str, Evidence] = {}
     within: dict[str, list[tuple[int, int]]] = {}
@@ -50,7 +51,7 @@ def choose_sentences(
         chunks[key] = items[leaf]
         within.setdefault(key, []).append((place.start, place.end))
         places[key, place.start] = leaf
-    members = len(shape.nodes[node].children) + len(shape.nodes[node].own)
+    members = len(shape.nodes[node].children) + len(shape.nodes[node].own) if inner else 1
     most = max(min(LEAST, members), min(SENTENCES, shape.tokens(node) // PER_SENTENCE))
     opens = shape.leaves[leaves[0]].ordinal == 0
     subject = "" if opens and len(set(shape.documents[leaves].tolist())) == 1 else None
