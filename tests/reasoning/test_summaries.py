@@ -104,6 +104,43 @@ def test_a_question_about_a_chapter(language: str, question: str, name: str, cha
 
 
 @pytest.mark.parametrize(
+    ("language", "question", "name", "sentences"),
+    [
+        ("en", "Summarise the bread notes in one sentence", "bread", 1),
+        ("en", "Give me a two-sentence summary of the museum page", "museum", 2),
+        ("en", "Summarise everything in three sentences", "", 3),
+        ("en", "Summarise the bread notes", "bread", 0),
+        ("ru", "Перескажи заметки о хлебе в двух предложениях", "хлебе", 2),
+        ("uk", "Підсумуй документ про годинники одним реченням", "годинники", 1),
+        ("zh", "用一句话总结果园手册", "果园", 1),
+        ("zh", "请用两句话概括有轨电车的风险", "有轨电车的风险", 2),
+    ],
+)
+def test_a_number_of_sentences_is_no_part_of_the_name(
+    language: str, question: str, name: str, sentences: int
+) -> None:
+    found = asked_summary(question, language)
+    assert found is not None
+    assert (found.name, found.sentences) == (name, sentences)
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "name"),
+    [
+        ("en", "What are the main themes of the tramway report?", "tramway"),
+        ("en", "What topics does the handbook cover?", "the handbook"),
+        ("ru", "Какие основные темы отчёта о трамвае?", "трамвае"),
+        ("uk", "Які теми розглядаються у посібнику?", "посібнику"),
+        ("zh", "有轨电车报告的主要主题是什么？", "有轨电车"),
+    ],
+)
+def test_themes_of_a_document_are_asked_for(language: str, question: str, name: str) -> None:
+    found = asked_summary(question, language)
+    assert found is not None
+    assert (found.name, found.themes) == (name, True)
+
+
+@pytest.mark.parametrize(
     ("language", "question"),
     [
         ("en", "What is a tree about to fall called?"),
@@ -173,3 +210,9 @@ def test_documents_of_a_similar_name_answer_nothing_and_nothing_is_searched_inst
     rules = reasoner()
     assert rules.grade(plan.questions[0], [piece("Text of another book.")]) == []
     assert rules.rewrite(plan.questions[0], [], TOOLS) is None
+
+
+def test_a_spelling_of_another_country_is_no_slip() -> None:
+    assert asked_summary("Summarize the orchard handbook", "en") == asked_summary(
+        "Summarise the orchard handbook", "en"
+    )
