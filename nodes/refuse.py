@@ -18,7 +18,7 @@ from graph.reading import NOTED, asked_plan, orphans
 from graph.state import State, Update
 from reasoning.clarifying import plain_text
 from reasoning.rendering import Help, render_refusal
-from reasoning.rules.answering.summaries import SUMMARISE
+from reasoning.rules.answering.summaries import SUMMARISE, chapter_asked, only_summarises
 from reasoning.rules.values.versions import is_other_version
 from reasoning.types import Reasoner
 
@@ -39,8 +39,9 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         asked = [question for question in plan.questions if question.id not in waiting]
         plan = plan.model_copy(update={"questions": asked or plan.questions})
     tools = [step.tool for step in state.get("trail") or [] if step.tool]
+    chapter = chapter_asked(plan)
     similar = [
-        plain_text(item.title or item.source)
+        plain_text(item.section if chapter else item.title or item.source)
         for item in state.get("evidence") or []
         if item.tool == SUMMARISE
         or is_other_version(state["query"].question, state["query"].language, item)
@@ -48,7 +49,9 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
     given, steps = _help(state, plan, context)
     recall = state.get("recall")
     given = given._replace(
-        similar=list(dict.fromkeys(similar)), recalled=recall is not None and recall.first
+        similar=list(dict.fromkeys(similar)),
+        chapter=chapter,
+        recalled=recall is not None and recall.first,
     )
     text = render_refusal(state["query"], plan, tools, reason, given)
     answer = Answer(
@@ -112,6 +115,8 @@ def _nearest(given: Help, plan: Plan, evidence: Sequence[Evidence], reasoner: Re
         item.evidence_id: item for item in evidence if item.tool != SUMMARISE and item.kind != NOTE
     }
     for question in plan.questions:
+        if only_summarises(question):  # of a whole that is not there no sentence is near
+            continue
         near = reasoner.nearest(question, list(passages.values()))
         if given.near is None or near.evidence_id:
             given = given._replace(near=near, passage=passages.get(near.evidence_id))

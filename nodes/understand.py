@@ -20,6 +20,7 @@ from graph.state import Path, State, Update
 from reasoning.clarifying import answer_greeting, unclear
 from reasoning.planning.compiler import ready
 from reasoning.rendering import render_noted, render_nothing_to_keep
+from reasoning.rules.answering.summaries import asked_summary
 from reasoning.rules.recall import asks_memory
 from reasoning.statements import asks_to_keep, question_beside
 from reasoning.types import Turn, recent
@@ -100,6 +101,9 @@ def _understood(question: str, history: Sequence[Turn], context: Context) -> Und
     classic = context.pipeline in ONE_SEARCH or context.given is not None
     language = detect_language(question)
     found = {} if classic else context.tools.corrections(question, language, context.auth)
+    asked = asked_summary(question, language)
+    if asked is not None:  # "summarize" is no slip, whatever the documents write
+        found = {typed: meant for typed, meant in found.items() if typed in asked.name}
     query = context.reasoner.understand(words_replaced(question, found), history)
     return query.model_copy(update={"corrected": found}) if found else query
 

@@ -10,6 +10,7 @@ from core.language.analysis import analyze, content_terms
 from core.language.detect import detect_language
 from core.types import Clarification, Evidence
 from languages.language import known_languages
+from reasoning.rules.answering.summaries import asked_summary
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import WORD, content_runs, entities
 from reasoning.types import Turn
@@ -27,8 +28,11 @@ def unclear(question: str, history: Sequence[Turn]) -> Clarification | None:
     """Ask what a question is about when neither it nor an earlier one names anything.
 
     It names nothing when it holds no name and at most the one word that says what is asked of a
-    pronoun or demonstrative ("who maintains it?"), or no word at all beside a question word.
+    pronoun or demonstrative ("who maintains it?"), or no word at all beside a question word. What
+    all is about can always be said.
     """
+    if _asks_of_all(question):
+        return None
     if not _names_nothing(question) or not all(_names_nothing(turn.question) for turn in history):
         return None
     words = lexicon(detect_language(question))
@@ -36,6 +40,10 @@ def unclear(question: str, history: Sequence[Turn]) -> Clarification | None:
     if word:
         return Clarification(question=words.message("ask_reference").format(word=word))
     return Clarification(question=words.message("ask_topic"))
+
+
+def _asks_of_all(question: str) -> bool:
+    return asked_summary(question, detect_language(question)) is not None
 
 
 def _names_nothing(question: str) -> bool:
@@ -137,7 +145,8 @@ def joined(question: str, reply: str, asked: Clarification) -> str:
     """Return the question that a reply completes, or the reply where it is one of its own."""
     words = lexicon(detect_language(reply))
     asks = reply.rstrip().endswith(("?", "？")) or words.is_question(reply)
-    if reply not in asked.options and asks and not _names_nothing(reply):
+    names = _asks_of_all(reply) or (asks and not _names_nothing(reply))
+    if reply not in asked.options and names:
         return reply
     about = reply.rstrip(" .。")
     return (

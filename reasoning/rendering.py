@@ -97,7 +97,10 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
             row = map_summary_rows(evidence)[first.chunk_id]
             quoted = [claim for claim in own if claim not in counted]
             lines += [_marked(claim, numbers) for claim in counted]
-            lines += _extracts(quoted, row, by_chunk, numbers, words)
+            themes = any(call.arguments.get("themes") for call in question.calls)
+            opening = [row.text] if question.wants == "list" and not counted else []
+            opening.append(words.message("themes" if themes else "extracts"))
+            lines += _extracts(quoted, row, by_chunk, numbers, opening, words)
         elif counted or question.wants == "list":
             lines += [_marked(claim, numbers) for claim in counted]
             lines += [
@@ -117,6 +120,7 @@ def _extracts(
     row: Evidence,
     by_chunk: dict[str, Evidence],
     numbers: dict[str, int],
+    opening: Sequence[str],
     words: Lexicon,
 ) -> list[str]:
     """Return the lines of a summary: a text of one document, a numbered line for each group."""
@@ -128,14 +132,14 @@ def _extracts(
         titles = dict.fromkeys(by_chunk[c.citations[0].chunk_id].title for c in claims)
         line = words.message("extracts_of").format(title=first.title or first.source)
         return [
-            line if len(titles) == 1 else words.message("extracts"),
+            *([line] if len(titles) == 1 else opening),
             _joined(claims, numbers, by_chunk),
         ]
     groups: dict[str, list[Claim]] = {}
     for claim in claims:
         groups.setdefault(labels.get(claim.citations[0].chunk_id, ""), []).append(claim)
     return [
-        words.message("extracts"),
+        *opening,
         *(
             f"{place}. {label}: {_joined(own, numbers, by_chunk)}"
             for place, (label, own) in enumerate(groups.items(), start=1)
@@ -147,13 +151,15 @@ class Help(NamedTuple):
     """Hold what helps after a refusal.
 
     `near` comes nearest to an answer and stands in `passage`; `similar` are titles like the one
-    that was asked for; `filters` are those of the caller, and `unfiltered` tells that the documents
-    answer without them; `rights` are those of who asks, and `recalled` tells that memory was asked.
+    that was asked for, or those of the chapters where `chapter` was; `filters` are those of the
+    caller, and `unfiltered` tells that the documents answer without them; `rights` are those of who
+    asks, and `recalled` tells that memory was asked.
     """
 
     near: Nearest | None = None
     passage: Evidence | None = None
     similar: Sequence[str] = ()
+    chapter: int = 0
     filters: Sequence[str] = ()
     unfiltered: bool = False
     rights: AuthContext | None = None
@@ -187,7 +193,8 @@ def render_refusal(
     opening = words.message("limited").format(why=sentence) if limited else first
     lines = [opening, *_nearest_lines(given, words)]
     if given.similar:
-        lines.append(words.message("similar").format(titles="; ".join(given.similar)))
+        line = words.message("no_chapter" if given.chapter else "similar")
+        lines.append(line.format(number=given.chapter, titles="; ".join(given.similar)))
     where = ", ".join(dict.fromkeys(tools)) or "–"
     line = words.message("searched").format(where=where, what="; ".join(looked_for))
     lines.append(re.sub(r"(?<=[.?!。？！])[.。]$", "", line))  # a question has its own mark

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from core.language.analysis import content_terms
-from core.language.passages import CODE_KIND, LONGEST, spans_of, standalone
+from core.language.orders import gives_orders
+from core.language.passages import CODE_KIND, Span, spans_of, standalone, states_topic
 from core.language.scan import fold
 from core.language.sentences import sentence_spans
 from core.types import Evidence
@@ -17,7 +18,7 @@ from retrievers.types import Index
 
 LEADING = 5  # sentences of a text that say what it is about, if any does; chosen, not measured
 BESIDE = 0.3  # worth of a sentence that has no word of the subject; chosen, not measured
-GOOD = 0.7  # worth of a sentence that may begin a summary; chosen, not measured
+GOOD = 0.69  # worth of a sentence that may begin a summary; chosen, not measured
 OPENING = " \t\"'“«*_`#("
 
 
@@ -41,21 +42,25 @@ def central_sentences(
     subject: str | None = "",
     *,
     strict: bool = True,
+    within: Mapping[str, Sequence[Span]] | None = None,
 ) -> list[Extract]:
     """Return up to `most` sentences that stand for passages, in their order, none repeated.
 
     The leading one is among them: what says of a `subject` what it is, else of the first sentences
     the nearest to all; of passages without order, whose subject is None, none leads. Without
-    `strict` any text will do where none reads alone.
+    `strict` any text will do where none reads alone, but no order to a program that reads it.
+    Where `within` names parts of the passages, by chunk id, only these are read.
     """
-    found, worth = _readable(items, strict=strict)
+    first = items[0].chunk_id if items and subject is not None else ""
+    found, worth = _readable(items, within, first, strict=strict)
     if not found:
         return []
     vectors = sentence_rows(index, found)
     weights = np.array(worth, dtype=np.float32)
     if terms := frozenset(content_terms(subject or "")):
         weights *= [1.0 if terms & _terms(one) else BESIDE for one in found]
-    leading = [] if subject is None else [_lead(found, weights, vectors, subject)]
+    texts = [(one.text, one.item.language) for one in found]
+    leading = [] if subject is None else [lead(texts, weights, subject)]
     chosen = central(vectors, most, leading, weights)
     return [found[place] for place in sorted(chosen)]
 
@@ -65,31 +70,41 @@ def _terms(one: Extract) -> frozenset[str]:
     return frozenset(content_terms(text, one.item.language))
 
 
-def _readable(items: Sequence[Evidence], *, strict: bool) -> tuple[list[Extract], list[float]]:
+def _readable(
+    items: Sequence[Evidence],
+    within: Mapping[str, Sequence[Span]] | None,
+    first: str,
+    *,
+    strict: bool,
+) -> tuple[list[Extract], list[float]]:
     """Return the sentences that read alone with their worth; no text twice."""
     found: dict[str, tuple[Extract, float]] = {}
     for item in items:
         spans = spans_of(item.text, item.kind) if item.kind != CODE_KIND or not strict else ()
+        parts = None if within is None else within[item.chunk_id]
         for start, end in spans:
+            if parts is not None and not any(a <= start and end <= b for a, b in parts):
+                continue
             text = item.text[start:end]
-            worth = standalone(text, item.language)
-            if worth or (not strict and text.strip() and len(text) <= LONGEST):
+            opens = item.chunk_id == first and start == spans[0][0]
+            worth = standalone(text, item.language, opens=opens)
+            if worth or not (strict or text.isspace() or gives_orders(item.text, start, end)):
                 found.setdefault(fold(text), (Extract(item, start, end), worth))
     best = [one for one in found.values() if one[1]] or [(one, 1.0) for one, _ in found.values()]
     return [one for one, _ in best], [worth for _, worth in best]
 
 
-def _lead(found: Sequence[Extract], weights: Vectors, vectors: Vectors, subject: str) -> int:
-    """Return the place of the sentence that says best what all of it is about.
+def lead(texts: Sequence[tuple[str, str]], weights: Vectors, subject: str = "") -> int:
+    """Return the place of the sentence, of (text, language), that says what all of them are about.
 
-    That is the first one that begins with the subject, else of the first ones the most central.
+    That is the first one that begins with the subject, else of the first ones the one that states a
+    topic, else the first that may begin a summary.
     """
-    likeness = vectors @ vectors.mean(axis=0) * weights
     named = fold(subject)
-    for place, one in enumerate(found):
-        if named and weights[place] >= GOOD and fold(one.text.lstrip(OPENING)).startswith(named):
-            return place
-    return int(likeness[:LEADING].argmax())
+    good = [place for place, worth in enumerate(weights.tolist()) if worth >= GOOD]
+    begins = (n for n in good if named and fold(texts[n][0].lstrip(OPENING)).startswith(named))
+    stated = (n for n in good if n < LEADING and states_topic(*texts[n]))
+    return next(begins, next(stated, good[0] if good else int(weights.argmax())))
 
 
 def sentence_rows(index: Index, found: Sequence[Extract]) -> Vectors:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from core.language.analysis import content_terms
+from core.language.analysis import analyze, content_terms, query_terms
+from core.language.detect import detect_language
 from core.language.numbering import heading_number
 from core.language.scan import fold
 from core.metadata import version_order
+from languages.language import find_language
 from stores.sqlite.listing import DocumentName
 
 # What a name is worth: the very title, its words in another form, nearly all of them. A title that
 # has two words of the name and more may be a longer form of it.
 SAME, ALIKE, SURE, LIKELY = 3.0, 2.0, 0.75, 0.5
+PREFIX = 4  # letters of a word that is the beginning of a longer one, tram of tramway
+SHARED = 5  # documents whose titles have the words of a name; in more they are a topic
 NEAR = 0.2  # of a title that shares words: worth offering
 MISSPELT = 0.85  # of the letters of a title are the name's
 OFFERED = 5
@@ -32,35 +36,64 @@ class Named(NamedTuple):
     near: list[DocumentName]
 
 
+class AskedName:
+    """Compare the words of a name, less those such as "report", with titles and headings."""
+
+    def __init__(self, name: str) -> None:
+        """Take a name as it was typed."""
+        self.folded = fold(name.strip())
+        found = find_language(detect_language(name))
+        own = found.read("summaries")
+        general = re.compile(f"(?:{own['document']})|(?:{own['project']})", re.IGNORECASE)
+        tokens = [one for one in analyze(name, found.code) if not one.is_function]
+        telling = [name[one.start : one.end] for one in tokens]
+        telling = [one for one in telling if not general.fullmatch(one)]
+        self.is_general = not telling
+        self.words = query_terms(" ".join(telling) or name, {found.code, *found.near})
+
+    def matched(self, terms: frozenset[str], *, prefix: bool = False) -> list[frozenset[str]]:
+        """Return the words that are among terms, or begin one."""
+        return [
+            word
+            for word in self.words
+            if word & terms
+            or (prefix and any(o.startswith(w) for w in word if len(w) >= PREFIX for o in terms))
+        ]
+
+
 def find_documents(name: str, known: Sequence[DocumentName], *, sure: bool) -> Named:
     """Return the documents of a name; one that may be no name at all must fit better.
 
-    Of several versions the newest counts.
+    Of several versions the newest counts; titles that fit alike are all meant.
     """
-    asked = frozenset(content_terms(name))
-    folded = fold(name.strip())
-    worth = [(_worth(folded, asked, one), -place, one) for place, one in enumerate(known)]
+    asked = AskedName(name)
+    worth = [(_worth(asked, one), -place, one) for place, one in enumerate(known)]
     ranked = sorted(worth, key=lambda one: one[:2], reverse=True)
     best = ranked[0][0] if ranked else 0.0
+    titles = {fold(one.title): one for one in known}
     if best < (LIKELY if sure else SURE):
-        titles = {fold(one.title): one for one in known}
-        close = get_close_matches(folded, titles, OFFERED, cutoff=1 - NEAR * 2) if sure else []
-        first = close[0] if close else ""
-        if not first or SequenceMatcher(None, folded, first).ratio() < MISSPELT:
+        close = get_close_matches(asked.folded, titles, OFFERED, cutoff=1 - NEAR * 2)
+        first = close[0] if close and sure else ""
+        if not first or SequenceMatcher(None, asked.folded, first).ratio() < MISSPELT:
             like = [one for score, _, one in ranked if score >= NEAR]
             found = {fold(one.title): one for one in [*(titles[key] for key in close), *like]}
             return Named([], list(found.values())[:OFFERED])
-        title = first
+        meant = {first}
     else:
-        title = fold(ranked[0][2].title)
-    same = [one for one in known if fold(one.title) == title] if title else [ranked[0][2]]
+        meant = {fold(one.title) or one.source for score, _, one in ranked if score == best}
+        if best < 1 and len(meant) > SHARED:
+            return Named([], [one for _, _, one in ranked[:OFFERED]])
+    same = [one for one in known if (fold(one.title) or one.source) in meant]
     if best >= SAME:  # a name of a file is of one document alone
         same = [one for score, _, one in ranked if score == best and one in same]
-    newest = max(version_order(one.version) for one in same)
-    return Named([one for one in same if version_order(one.version) == newest][:MOST], [])
+    newest: dict[str, str] = {}
+    for one in same:
+        newest[fold(one.title)] = max(newest.get(fold(one.title), ""), version_order(one.version))
+    kept = [one for one in same if version_order(one.version) == newest[fold(one.title)]]
+    return Named(kept[:MOST], [])
 
 
-def _worth(folded: str, asked: frozenset[str], document: DocumentName) -> float:
+def _worth(asked: AskedName, document: DocumentName) -> float:
     """Return how well a name fits a document: 0 not at all, SAME for its very title or file."""
     path = PurePosixPath(document.source.partition("#")[0])
     stem = JOINS.sub(" ", path.stem) if "#" not in document.source else ""
@@ -71,19 +104,22 @@ def _worth(folded: str, asked: frozenset[str], document: DocumentName) -> float:
         fold(path.stem),
         fold(document.source.partition("#")[2]),
     }
+    folded = asked.folded
     if folded in {fold(title), *files} or fold(document.source).endswith(f"/{folded}"):
         return SAME
     best = 0.0
     for form in {title, short, stem, f"{title} {document.version}"} - {""}:
         words = frozenset(content_terms(form))
-        shared = len(words & asked)
+        shared = len(asked.matched(words))
         if not shared:
+            if len(asked.matched(words, prefix=True)) == len(asked.words):
+                best = max(best, LIKELY)
             continue
-        share = shared / len(words | asked)
-        if words == asked:
+        share = shared / (len(words) + len(asked.words) - shared)
+        if share == 1:
             share = ALIKE - (form == short != title) / 2
-        elif shared == len(asked) > 1:
-            share = max(share, SURE)
+        elif shared == len(asked.words):  # the fewer words a title has besides, the better
+            share = SURE + (1 - SURE) * share
         elif shared == len(words) > 1:
             share = max(share, LIKELY)
         best = max(best, share)
@@ -125,21 +161,61 @@ def _by_place(chunks: Sequence[tuple[str, list[str]]], number: int) -> list[list
             return []
         if len(own) > 1:
             wanted = own[number - 1 : number]
-            return [[key for key, path in chunks if path[level : level + 1] == wanted]]
+            below = [key for key, path in chunks if path[level : level + 1] == wanted]
+            return [below] if wanted else []
     return []
 
 
-def find_section(rows: Sequence[SectionRow], name: str) -> list[list[str]]:
-    """Return the chunk ids below the headings that a name fits best, by document."""
-    asked, folded = frozenset(content_terms(name)), fold(name.strip())
-    worth: dict[str, float] = {}
-    for heading in {one for _, _, section in rows for one in section.split(SECTIONS) if one}:
-        title = NUMBERED.sub("", heading)
-        worth[heading] = _worth(folded, asked, DocumentName(0, title, "", "", "", ""))
+def parts_of(rows: Sequence[SectionRow]) -> list[tuple[str, list[str]]]:
+    """Return the chunk ids below each heading of the first level that has several, by document."""
+    by_document: dict[int, list[tuple[str, list[str]]]] = {}
+    for row, key, section in rows:
+        by_document.setdefault(row, []).append((key, section.split(SECTIONS)))
+    found: list[tuple[str, list[str]]] = []
+    for chunks in by_document.values():
+        for level in range(max(len(path) for _, path in chunks)):
+            own: dict[str, list[str]] = {}
+            for key, path in chunks:
+                own.setdefault(path[level] if len(path) > level else "", []).append(key)
+            if len(own.keys() - {""}) > 1:
+                found += own.items()
+                break
+    return found
+
+
+def find_section(
+    rows: Sequence[SectionRow], name: str, titles: Mapping[int, str]
+) -> list[list[str]]:
+    """Return the chunk ids below the headings that a name fits best, by document.
+
+    A name may say a part and its whole, whose title is by the document's row id: "the risks of the
+    tramway".
+    """
+    asked = AskedName(name)
+    worth: dict[tuple[int, str], float] = {}
+    for row, section in {(row, section) for row, _, section in rows}:
+        path = section.split(SECTIONS)
+        for level, heading in enumerate(path):
+            above = frozenset(content_terms(" ".join([titles.get(row, ""), *path[:level]])))
+            worth[row, heading] = max(
+                worth.get((row, heading), 0.0), _of_part(asked, heading, above)
+            )
     best = max(worth.values(), default=0.0)
-    named = {heading for heading, value in worth.items() if value == best >= SURE}
+    named = {key for key, value in worth.items() if value == best >= LIKELY}
     found: dict[int, list[str]] = {}
     for row, key, section in rows:
-        if named & set(section.split(SECTIONS)):
+        if any((row, heading) in named for heading in section.split(SECTIONS)):
             found.setdefault(row, []).append(key)
     return list(found.values())
+
+
+def _of_part(asked: AskedName, heading: str, above: frozenset[str]) -> float:
+    """Return how well a name fits a heading: 0 where neither it nor what is above has a word."""
+    title = NUMBERED.sub("", heading)
+    words = frozenset(content_terms(title)) if title else frozenset[str]()
+    if title and asked.folded == fold(title):
+        return SAME
+    own = asked.matched(words)
+    rest = [one for one in asked.words if one not in own]
+    known = asked.matched(above, prefix=True)
+    return len(own) / len(words) if own and all(one in known for one in rest) else 0.0

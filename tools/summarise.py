@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 from pydantic import Field
 
 from core.auth import AuthContext
 from core.language.analysis import content_terms
+from core.language.numbering import plural_form
 from core.language.scan import fold
 from core.metadata import EXTRACTS, LABELS
 from core.types import Evidence, FrozenModel
 from languages.language import find_language
-from models.vectors import Vectors, central
+from models.vectors import central
 from retrievers.channels import TEXT, VECTOR
 from retrievers.extracts import Extract, central_sentences
 from retrievers.hybrid import hybrid_search
-from retrievers.tree.search import main_nodes
-from retrievers.tree.view import open_view
 from retrievers.types import Query
 from stores.sqlite.listing import DocumentName
-from tools.naming import Named, find_chapter, find_documents, find_section
+from tools.grouping import GROUPS, PartReader, SummaryPart
+from tools.naming import AskedName, Named, find_chapter, find_documents, find_section, parts_of
 from tools.record_rows import row_evidence
 from tools.types import Tool, ToolResult
 
 # Chosen, not measured:
 PASSAGES = 24  # of one document; its most central sentences are looked for in these
 SENTENCES = 6  # of one document: what a reader takes in at a glance
-NAMED = 4  # keywords that name a theme
-GROUPS, SPOKESMEN = 6, 2  # of the documents of a collection, and those that speak for each
-ASKED, BEGINNING = 6, 4  # documents that may speak for a group, and passages of each that are read
+CHAPTERS = 20  # that are named where there is none of the number asked for
+SPOKESMEN = 2  # of a group of documents: those that speak for it
 MOST_OUTLINED = 1000  # documents whose headings are looked through
 TOPIC, LEAST_TOPIC = 50, 3  # passages that are searched for a topic, and that must be about it
 WIDESPREAD, LEAST_SPREAD = 0.5, 20  # of the documents, that make a topic one of all
@@ -41,14 +38,19 @@ WIDESPREAD, LEAST_SPREAD = 0.5, 20  # of the documents, that make a topic one of
 class SummaryArguments(FrozenModel):
     """Name a document by its title or file, "" for the whole collection.
 
-    `chapter` is the number of one of its chapters, 0 for none. With `topic` a section or a topic of
-    that name will do; with `near` documents of a similar name are found where nothing is called so.
+    `chapter` is the number of one of its chapters, 0 for none. Where nothing is called so, with
+    `topic` a section or a topic will do, with `here` all there is, and with `near` documents of a
+    similar name are found. `themes` lists the main ones, `sentences` says how many there should be,
+    0 for what is fit.
     """
 
     document: str = Field("", max_length=8000)
     chapter: int = Field(0, ge=0, le=999)
     topic: bool = False
     near: bool = False
+    here: bool = False
+    themes: bool = False
+    sentences: int = Field(0, ge=0, le=999)
     language: str | None = Field(None, max_length=8)
 
 
@@ -80,17 +82,20 @@ class Summarise(Tool):
         if not given.document:
             found = Named(known, [])
         query = Query(given.document, auth, language=given.language, deadline=deadline)
-        whole = self._whole(given, known, found, query)
+        reader = PartReader(self._index, query)
+        whole = self._whole(given, known, found, reader)
         if whole is not None:
-            quoted = self._quoted(auth, whole, strict=True)
-            other = self._topic(given, known, query) if given.document and not quoted else None
-            about = self._quoted(auth, other, strict=True) if other is not None else []
+            quoted = self._quoted(reader, whole, given, strict=True)
+            other = self._topic(given, known, reader) if given.document and not quoted else None
+            about = self._quoted(reader, other, given, strict=True) if other is not None else []
             if other is not None and about:  # of that name there is but a list, or code
                 whole, quoted = other, about
-            quoted = quoted or self._quoted(auth, whole, strict=False)
+            quoted = quoted or self._quoted(reader, whole, given, strict=False)
             evidence = self._summary(whole, quoted, given.language)
+        elif given.chapter:
+            evidence = self._chapters(reader, found.documents or known)
         else:
-            evidence = self._read(auth, [one.first for one in found.near] if given.near else [])
+            evidence = reader.read([one.first for one in found.near] if given.near else [])
         return ToolResult(
             evidence=self._in_place(evidence, given.document or self._index.collection.name),
             auth_filter=auth.describe(),
@@ -98,7 +103,11 @@ class Summarise(Tool):
         )
 
     def _whole(
-        self, given: SummaryArguments, known: Sequence[DocumentName], found: Named, query: Query
+        self,
+        given: SummaryArguments,
+        known: Sequence[DocumentName],
+        found: Named,
+        reader: PartReader,
     ) -> Whole | None:
         """Return what is meant by the arguments, None where nothing is called so."""
         within = found.documents if given.document and found.documents else known
@@ -106,11 +115,44 @@ class Summarise(Tool):
         if given.chapter:
             return self._sections(known, find_chapter(self._outline(rows), given.chapter))
         if given.document and found.documents:
-            return Whole(within, [[self._index.catalogue.chunk_ids(rows)]], within[0].title)
+            return self._named(within, given, reader)
         if not given.document:
-            return self._all(known, given.language, query.auth) if known else None
-        sections = find_section(self._outline(rows), given.document)
-        return self._sections(known, sections) or self._topic(given, known, query)
+            return self._all(known, given, reader) if known else None
+        titles = {one.row: f"{one.title} {one.source}" for one in known}
+        sections = find_section(self._outline(rows), given.document, titles)
+        whole = self._sections(known, sections) or self._topic(given, known, reader)
+        if whole is None and known:  # "the report" is what there is, or what was spoken of
+            general = len(known) == 1 and AskedName(given.document).is_general
+            whole = self._all(known, given, reader) if general or given.here else None
+        return whole
+
+    def _named(
+        self, meant: Sequence[DocumentName], given: SummaryArguments, reader: PartReader
+    ) -> Whole:
+        """Return the documents of one title as one text, those of several as one part each."""
+        if given.themes and len(meant) == 1:
+            return self._parts(meant, given, reader)
+        titles = dict.fromkeys(one.title for one in meant)
+        rows = [[one.row for one in meant if one.title == title] for title in titles]
+        keys = [[self._index.catalogue.chunk_ids(own)] for own in rows]
+        return Whole(meant, keys, meant[0].title if len(rows) == 1 else "", list(titles))
+
+    def _parts(
+        self, meant: Sequence[DocumentName], given: SummaryArguments, reader: PartReader
+    ) -> Whole:
+        """Return the themes of one document: its sections, else its passages that are alike."""
+        title = meant[0].title or meant[0].source
+        found = parts_of(self._outline([meant[0].row]))
+        parts = [SummaryPart(heading or title, keys) for heading, keys in found]
+        keys = self._index.catalogue.chunk_ids([meant[0].row])
+        return self._groups(meant, parts or [SummaryPart("", [key]) for key in keys], given, reader)
+
+    def _chapters(self, reader: PartReader, known: Sequence[DocumentName]) -> list[Evidence]:
+        """Return the beginnings of the chapters that there are."""
+        found = [one for one in parts_of(self._outline([one.row for one in known])) if one[0]]
+        titles = {keys[0]: title for title, keys in found[:CHAPTERS]}
+        items = reader.read(list(titles))
+        return [one.model_copy(update={"section": titles[one.chunk_id]}) for one in items]
 
     def _outline(self, rows: Sequence[int]) -> list[tuple[int, str, str]]:
         """Return the headings of documents by chunk, none where they are too many to look at."""
@@ -123,14 +165,14 @@ class Summarise(Tool):
         return Whole(known, [[keys] for keys in found[:GROUPS]]) if found else None
 
     def _topic(
-        self, given: SummaryArguments, known: Sequence[DocumentName], query: Query
+        self, given: SummaryArguments, known: Sequence[DocumentName], reader: PartReader
     ) -> Whole | None:
         """Return the passages about a topic, or the whole collection where it is that of all."""
         terms = set(content_terms(given.document, given.language))
         if not terms:
             return None
         pools = {VECTOR: TOPIC, TEXT: TOPIC}
-        hits = hybrid_search(self._index, query, [VECTOR, TEXT], pools, TOPIC, choose=False)
+        hits = hybrid_search(self._index, reader.query, [VECTOR, TEXT], pools, TOPIC, choose=False)
         about = [
             one
             for one in hits.evidence
@@ -138,62 +180,49 @@ class Summarise(Tool):
         ]
         spread = len({one.document_key for one in about})
         if spread > 1 and spread >= min(WIDESPREAD * len(known), LEAST_SPREAD):
-            whole = self._all(known, given.language, query.auth)
+            whole = self._all(known, given, reader)
             return whole._replace(subject=given.document)
         if not given.topic or len(about) < LEAST_TOPIC:
             return None
         keys = [one.chunk_id for one in about[: PASSAGES // 2]]
         return Whole(known, [[keys]], given.document)
 
-    def _all(self, known: Sequence[DocumentName], language: str | None, auth: AuthContext) -> Whole:
-        """Return all there is: the groups of documents, or the themes of one document or of many.
-
-        Themes are the nodes of the tree, where there is one.
-        """
-        view = None
-        if len(known) == 1 or len(known) > MOST_OUTLINED:
-            view = open_view(self._index, auth)
-        if view is not None and len(set(view.shape.documents.tolist())) == len(known):
-            nodes = main_nodes(view, GROUPS)
-            read = [
-                list(dict.fromkeys(one.evidence.chunk_id for one in view.sentences(node)))
-                for node in nodes
-            ]
-            if len(nodes) > 1:
-                named = [", ".join(view.shape.keywords(node)[:NAMED]) for node in nodes]
-                return Whole(known, [[keys] for keys in read], None, named)
+    def _all(
+        self, known: Sequence[DocumentName], given: SummaryArguments, reader: PartReader
+    ) -> Whole:
+        """Return all there is: one document, or the groups of several."""
         if len(known) == 1:
-            return Whole(known, [[self._index.catalogue.chunk_ids([known[0].row])]], known[0].title)
-        return self._groups(known, language)
+            return self._named(known, given, reader)
+        few = len(known) <= MOST_OUTLINED
+        ids = (self._index.catalogue.chunk_ids([d.row]) if few else [d.first] for d in known)
+        parts = [
+            SummaryPart(d.title or d.source, k, d.row) for d, k in zip(known, ids, strict=True)
+        ]
+        return self._groups(known, parts, given, reader)
 
-    def _groups(self, known: Sequence[DocumentName], language: str | None) -> Whole:
-        """Return the main groups of documents, the largest first, and what speaks for each."""
-        vectors = self._documents(known)
-        leaders = central(vectors, GROUPS)
-        nearest = (vectors @ vectors[leaders].T).argmax(axis=1)
-        nearest[leaders] = np.arange(len(leaders))
-        parts, labels = [], []
-        counted = find_language(language).messages["group"]
-        for group in sorted(range(len(leaders)), key=lambda n: -int((nearest == n).sum())):
-            members = np.flatnonzero(nearest == group)
-            likeness = vectors[members] @ vectors[leaders[group]]
-            near = members[np.argsort(-likeness, kind="stable")[:ASKED]].tolist()
-            speak = dict.fromkeys([leaders[group], *near])
-            ids = (self._index.catalogue.chunk_ids([known[one].row]) for one in speak)
-            parts.append([keys[:BEGINNING] for keys in ids])
-            title, more = known[leaders[group]].title or known[leaders[group]].source, len(members)
-            labels.append(counted.format(title=title, count=more - 1) if more > 1 else title)
-        return Whole(known, parts, labels=labels)
+    def _groups(
+        self,
+        known: Sequence[DocumentName],
+        every: Sequence[SummaryPart],
+        given: SummaryArguments,
+        reader: PartReader,
+    ) -> Whole:
+        """Return the main groups of parts, named after the one that speaks for each.
 
-    def _documents(self, known: Sequence[DocumentName]) -> Vectors:
-        """Return a unit vector for each document: the mean of all of it, or its beginning's."""
-        if len(known) > MOST_OUTLINED:
-            return self._vectors([one.first for one in known])
-        ids = [self._index.catalogue.chunk_ids([one.row]) for one in known]
-        rows = self._vectors([key for keys in ids for key in keys])
-        starts = np.cumsum([0, *map(len, ids[:-1])])
-        means = np.add.reduceat(rows, starts, axis=0)
-        return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9))
+        What has no title, and for a list of themes a group of several, is named by keywords.
+        """
+        messages = find_language(given.language).messages
+        groups = reader.groups(every)
+        labels = []
+        for one, words in zip(groups, reader.keywords(groups), strict=True):
+            copies = messages["copies"].format(title=one.title, count=one.copies)
+            label = copies if one.copies > 1 else one.title
+            if one.more:
+                label = messages["group"].format(title=one.title, count=one.more)
+                label += f", {copies}" if one.copies > 1 else ""
+                label += f" ({', '.join(words)})" if given.themes else ""
+            labels.append(label if one.title else ", ".join(words))
+        return Whole(known, [one.texts for one in groups], labels=labels)
 
     def _summary(
         self, whole: Whole, quoted: Sequence[tuple[int, Extract]], language: str | None
@@ -214,47 +243,40 @@ class Summarise(Tool):
         ]
 
     def _quoted(
-        self, auth: AuthContext, whole: Whole, *, strict: bool
+        self, reader: PartReader, whole: Whole, given: SummaryArguments, *, strict: bool
     ) -> list[tuple[int, Extract]]:
         """Return the sentences that stand for each part, by its place."""
         found: list[tuple[int, Extract]] = []
         known: set[str] = set()
-        most = SENTENCES if len(whole.parts) == 1 else SPOKESMEN
+        count = len(whole.parts)
+        most = SENTENCES if count == 1 else 1 if given.themes else SPOKESMEN
+        if given.sentences:
+            most = -(-given.sentences // count) if count > 1 else given.sentences
         for place, texts in enumerate(whole.parts):
-            left = most
+            left = min(most, given.sentences - len(found)) if given.sentences else most
             for keys in texts:
-                items = self._read(auth, self._central(keys))
+                if not left:
+                    break
+                items = reader.read(_central(reader, keys))
                 wanted = left if len(texts) == 1 else 1
                 own = central_sentences(self._index, items, wanted, whole.subject, strict=strict)
                 own = [one for one in own if fold(one.text) not in known]
                 known |= {fold(one.text) for one in own}
                 found += [(place, one) for one in own]
                 left -= len(own)
-                if not left:
-                    break
         return found
 
     def _row(
         self, meant: Sequence[DocumentName], passages: Sequence[Evidence], language: str | None
     ) -> Evidence:
-        """Say how many documents of which formats there are, and which passages stand for them."""
-        counted = Counter(one.format for one in meant)
-        kinds = ", ".join(f"{kind}: {count}" for kind, count in counted.most_common())
-        counted = find_language(language).messages["documents"]
-        text = counted.format(count=len(meant), kinds=kinds)
+        """Say how many documents there are, and which passages stand for them."""
+        forms = find_language(language).messages["documents"]
+        text = plural_form(len(meant), forms).format(count=len(meant))
         return row_evidence(text, self._index.collection.name, passages)
 
-    def _central(self, keys: Sequence[str]) -> list[str]:
-        """Return the most central of some chunks in their order, the first one among them."""
-        if len(keys) <= PASSAGES:
-            return list(keys)
-        return [keys[place] for place in sorted(central(self._vectors(keys), PASSAGES, (0,)))]
 
-    def _vectors(self, keys: Sequence[str]) -> Vectors:
-        """Return the vectors of chunks, zeros where there is no embedder."""
-        without = self._index.embedder is None
-        return np.zeros((len(keys), 1), "float32") if without else self._index.vectors(keys)
-
-    def _read(self, auth: AuthContext, keys: Sequence[str]) -> list[Evidence]:
-        found = self._index.catalogue.evidence(auth, self._index.collection.id, keys)
-        return [found[key] for key in keys if key in found]
+def _central(reader: PartReader, keys: Sequence[str]) -> list[str]:
+    """Return the most central of some chunks in their order, the first one among them."""
+    if len(keys) <= PASSAGES:
+        return list(keys)
+    return [keys[place] for place in sorted(central(reader.vectors(keys), PASSAGES, (0,)))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from languages.language import known_languages
@@ -22,6 +23,13 @@ def number_of(word: str) -> int:
         if pattern.fullmatch(word):
             return number
     return _roman(word) if ROMAN.fullmatch(word) else 0
+
+
+def plural_form(count: int, forms: Sequence[str]) -> str:
+    """Return the form of a noun for a count: of one for any, of two, or of three as in Slavic."""
+    last = 0 if count % 10 == 1 and count % 100 != 11 else 2
+    last = 1 if 2 <= count % 10 <= 4 and not 12 <= count % 100 <= 14 else last
+    return forms[(0, int(count != 1), last)[len(forms) - 1]]
 
 
 def _roman(word: str) -> int:

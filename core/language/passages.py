@@ -22,6 +22,7 @@ FINAL = (".", "!", "…", "。", "！")
 # Chosen, not measured:
 LONGEST = 400  # characters of a sentence; a longer one is a list or was never meant to be read
 LEAST_TERMS = 5  # content words; fewer make a heading or a greeting
+LEAST_OPENING = 3  # of the first sentence, which says what the text is about
 LEAST_LETTERS = 0.7  # of the characters: with fewer it is a table, a formula or an address
 MOST_CODE = 0.3  # of the characters in code marks
 LINE = 25  # characters that a line has at least where a sentence is wrapped
@@ -71,16 +72,34 @@ def _lists(language: str) -> Cues:
     return Cues(known, {name: lists.get(name, ()) for name in names})
 
 
-def standalone(text: str, language: str) -> float:
+@lru_cache(maxsize=8)
+def _begins(language: str, name: str) -> re.Pattern[str]:
+    """Return what a sentence begins with that states a topic, or goes on with another one."""
+    own = find_language(language).read("summaries")
+    form = str(own.get(name, "(?!)")).replace("DOCUMENT", str(own.get("document", "")))
+    return re.compile(form, re.IGNORECASE)
+
+
+def states_topic(text: str, language: str) -> bool:
+    """Tell whether a sentence says of its own document what this is about."""
+    return _begins(language, "topic").match(text.strip()) is not None
+
+
+def standalone(text: str, language: str, *, opens: bool = False) -> float:
     """Return how well a sentence reads alone, 0..1: 0 for a fragment, a question, code, a label.
 
-    What addresses its reader, speaks, points elsewhere or leans on others is worth less; an order
-    to a program that reads it is worth nothing.
+    What addresses its reader, speaks, points elsewhere or leans on others is worth less, but where
+    it `opens` a text there is nothing to lean on; what goes on with another sentence, or gives an
+    order to a program that reads it, is worth nothing.
     """
     shown, words = text.strip(), _lists(language)
-    if not _is_whole(shown, language) or points_back(shown, language):
+    if not _is_whole(shown, language, LEAST_OPENING if opens else LEAST_TERMS):
         return 0.0
-    worth = LEANS if words.starts("leaning", shown) else 1.0
+    if states_topic(shown, language):
+        return 1.0
+    if points_back(shown, language) or _begins(language, "sequel").match(shown):
+        return 0.0
+    worth = LEANS if words.starts("leaning", shown) and not opens else 1.0
     worth *= POINTS if words.found("elsewhere", shown) else 1.0
     worth *= ADDRESSES if words.found("addressed", shown) else 1.0
     worth *= IS_SHORT if len(shown) + len(WIDE.findall(shown)) < SHORT else 1.0
@@ -93,7 +112,7 @@ def points_back(text: str, language: str) -> bool:
     return any(_lists(language).starts(name, text) for name in ("reference", "opener"))
 
 
-def _is_whole(shown: str, language: str) -> bool:
+def _is_whole(shown: str, language: str, terms: int) -> bool:
     """Tell whether a text is one whole statement, of words and not of signs, and no order."""
     letters = sum(map(str.isalpha, shown)) + shown.count(" ")
     lines = shown.splitlines()
@@ -106,5 +125,5 @@ def _is_whole(shown: str, language: str) -> bool:
         and sum(map(len, CODE.findall(shown))) <= MOST_CODE * len(shown)
         and not gives_orders(shown, 0, len(shown))
         and not (JUNK.search(shown) or RECORD_LABEL.match(shown) or ITEM.match(shown))
-        and len(content_terms(shown, language)) >= LEAST_TERMS
+        and len(content_terms(shown, language)) >= terms
     )

@@ -10,6 +10,7 @@ from core.language.detect import detect_language
 from core.language.sentences import sentence_spans
 from core.types import AnswerKind, Intent, Part, Understanding
 from reasoning.planning.slots import escaped, filled, slots_in
+from reasoning.rules.answering.summaries import asked_summary
 from reasoning.rules.decomposition.decompose import DecompositionStep, across, decompose
 from reasoning.rules.follow_up import stand_alone
 from reasoning.rules.lexicon import Lexicon, lexicon
@@ -160,7 +161,8 @@ def understand(
     what another part can find waits for it. No part waits for more than `max_deps` others,
     where that is given.
     """
-    question = stand_alone(question, history)
+    if asked_summary(question, detect_language(question)) is None:
+        question = stand_alone(question, history)
     language = detect_language(question)
     words = lexicon(language)
     intent = _intent(question, words)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from core.language.analysis import Token, analyze
+from core.language.analysis import Token, analyze, content_terms
 from core.language.entities import Entity, entities
 from core.language.passages import points_back
 from core.language.scan import CYRILLIC, estimate_tokens, fold
@@ -89,7 +89,8 @@ def find_keywords(
 ) -> list[tuple[str, str]]:
     """Return the words, word pairs and names that occur most as (term, as it is written)."""
     names = entities(text, language) if found is None else found
-    tokens = [one for one in analyze(text, language) if _is_keyword(text, one)]
+    plain = _plain_terms(language)
+    tokens = [one for one in analyze(text, language) if _is_keyword(text, one, plain)]
     counts: Counter[str] = Counter()
     written: dict[str, str] = {}
     for token in tokens:
@@ -109,9 +110,17 @@ def find_keywords(
     return [(term, written[term]) for term, _ in counts.most_common(KEYWORDS + 2)]
 
 
-def _is_keyword(text: str, token: Token) -> bool:
+@lru_cache(maxsize=16)
+def _plain_terms(language: str) -> frozenset[str]:
+    """Return the terms that name no topic: numerals and what is done or there everywhere."""
+    known = find_language(language)
+    words = [*known.read("words").get("numeral", ()), *known.read("tree").get("plain", ())]
+    return frozenset(term for word in words for term in content_terms(str(word), known.code))
+
+
+def _is_keyword(text: str, token: Token, plain: frozenset[str]) -> bool:
     shown = text[token.start : token.end]
-    if token.is_function or not any(map(str.isalpha, shown)):
+    if token.is_function or token.term in plain or not any(map(str.isalpha, shown)):
         return False
     return len(shown) >= (2 if HAN.search(shown) else LEAST_LETTERS)
 

@@ -10,7 +10,7 @@ DIMENSION = 10  # of the reduced vectors, as in RAPTOR (arXiv:2401.18059)
 LAYERS = 5  # of clusters over one another at most, as in RAPTOR
 # Of a node's text where it is a member of another: its summary's; chosen, not measured.
 SUMMARY_TOKENS = 150
-VERSION = 1  # raise it when leaves are cut, described or clustered otherwise
+VERSION = 2  # raise it when leaves are cut, described or clustered otherwise
 
 
 def recipe_of(index: Index) -> str:

@@ -159,11 +159,17 @@ class TreeSearch:
 def main_nodes(view: TreeView, most: int) -> list[int]:
     """Return up to `most` nodes that share out a tree: the largest is split until they are many.
 
-    They come in the order of their first leaves; one that is half of others is left out.
+    Of a tree of several documents none is split. They come in the order of their first leaves; one
+    that is half of others is left out.
     """
     found = [0] if view.nodes else []
+    documents = [len(set(view.shape.documents[one.leaves].tolist())) for one in view.nodes]
     while len(found) < most:
-        inner = [one for one in found if len(view.nodes[one].children) > 1]
+        inner = [
+            one
+            for one in found
+            if len(view.nodes[one].children) > 1 and documents[one] >= min(2, documents[0])
+        ]
         if not inner:
             break
         largest = max(inner, key=lambda one: (len(view.nodes[one].leaves), -one))

@@ -66,12 +66,25 @@ class TreeShape:
         places = {branch.key: place for place, branch in enumerate(found)}
         for branch in found:
             children = tuple(places[one.key] for one in branch.children)
-            node_id = self._identify(branch.leaves)
+            node_id = self.identify(branch.leaves)
             self.nodes.append(
                 TreeNode(node_id, branch.level, branch.leaves, children, tuple(branch.own))
             )
 
-    def _identify(self, leaves: Places) -> str:
+    def leaves_of(self, place: int) -> Places:
+        """Return the leaves below a node; a leaf itself has a place behind all nodes."""
+        behind = place - len(self.nodes)
+        return self.nodes[place].leaves if behind < 0 else np.array([behind], dtype=np.int64)
+
+    def below(self, place: int) -> list[int]:
+        """Return the places of the nodes right below a node, and of documents of one leaf."""
+        if place >= len(self.nodes):
+            return []
+        node = self.nodes[place]
+        alone = (leaf for leaf in node.own if (self.documents == self.documents[leaf]).sum() == 1)
+        return [*node.children, *(len(self.nodes) + leaf for leaf in alone)]
+
+    def identify(self, leaves: Places) -> str:
         """Return the id of a node: a keyed hash of which leaves it has."""
         rows = self.documents[leaves]
         first = np.array([self._first[row] for row in rows.tolist()], dtype=np.int64)
@@ -93,7 +106,7 @@ class TreeShape:
 
     def tokens(self, node: int) -> int:
         """Return how many tokens the leaves of a node have."""
-        return sum(self.leaves[leaf].tokens for leaf in self.nodes[node].leaves.tolist())
+        return sum(self.leaves[leaf].tokens for leaf in self.leaves_of(node).tolist())
 
     @cached_property
     def _rarity(self) -> dict[str, float]:
@@ -112,7 +125,7 @@ class TreeShape:
     def _keywords(self, node: int) -> list[tuple[str, str]]:
         """Return (term, as it is mostly written) of the terms with most tf-idf over leaves."""
         if node not in self._known:
-            own = (self.leaves[leaf].keywords for leaf in self.nodes[node].leaves.tolist())
+            own = (self.leaves[leaf].keywords for leaf in self.leaves_of(node).tolist())
             pairs = Counter(pair for keywords in own for pair in keywords)
             counts: Counter[str] = Counter()
             written: dict[str, str] = {}
@@ -126,8 +139,9 @@ class TreeShape:
 
     def questions(self, node: int) -> list[str]:
         """Return up to 5 questions that a node may answer, those of its central leaves."""
-        leaves = self.nodes[node].leaves
-        likeness = self.vectors_of(leaves) @ self.vectors[node]
+        leaves = self.leaves_of(node)
+        rows = self.vectors_of(leaves)
+        likeness = rows @ rows.mean(axis=0)
         central = leaves[np.argsort(-likeness, kind="stable")[:ASKED]].tolist()
         asked = dict.fromkeys(one for leaf in central for one in self.leaves[leaf].questions)
         words = [self.section(node).split(PATH)[-1], *self.keywords(node)]
@@ -135,8 +149,9 @@ class TreeShape:
 
     def section(self, node: int) -> str:
         """Return the heading path that all leaves of a node in one document share, "" for none."""
-        own = [self.leaves[leaf].section for leaf in self.nodes[node].leaves.tolist()]
-        if len(set(self.documents[self.nodes[node].leaves].tolist())) != 1:
+        leaves = self.leaves_of(node)
+        own = [self.leaves[leaf].section for leaf in leaves.tolist()]
+        if len(set(self.documents[leaves].tolist())) != 1:
             return ""
         return PATH.join(common_path([section.split(PATH) for section in own]))
 

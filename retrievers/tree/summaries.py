@@ -7,11 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.language.orders import gives_orders
-from core.language.passages import standalone
-from core.language.sentences import sentence_spans
 from core.types import Evidence
 from models.vectors import central
+from retrievers.extracts import Extract, central_sentences
 from retrievers.tree.shape import TreeShape
 from retrievers.types import Index, Vector
 
@@ -25,17 +23,10 @@ LEADING = 2  # leaves at the beginning of a document that say what it is about
 
 
 class CentralSentence(NamedTuple):
-    """Hold text[start:end] of the chunk that a piece of evidence is, as part of a summary."""
+    """Hold a sentence of a leaf as part of a summary."""
 
     leaf: int
-    evidence: Evidence
-    start: int
-    end: int
-
-    @property
-    def text(self) -> str:
-        """Return the sentence as it stands there."""
-        return self.evidence.text[self.start : self.end]
+    extract: Extract
 
 
 def choose_sentences(
@@ -46,26 +37,31 @@ def choose_sentences(
 ) -> list[CentralSentence]:
     """Return the sentences that stand for a node, of the leaves that `read` gives.
 
-    Central leaves are found first, then among their sentences those that are central.
+    Central leaves are found first, then among their sentences those that are central; of the
+    beginning of a document the first that says what it is about leads.
     """
-    leaves = _central_leaves(shape, node)
+    inner = node < len(shape.nodes)
+    leaves = _central_leaves(shape, node) if inner else shape.leaves_of(node).tolist()
     items = read(leaves)
-    every = [one for leaf in leaves if leaf in items for one in _of_leaf(shape, leaf, items[leaf])]
-    seen: dict[str, CentralSentence] = {}
-    for one in every:
-        if gives_orders(one.evidence.text, one.start, one.end):
-            continue
-        seen.setdefault(" ".join(one.text.split()).casefold(), one)
-    rated = [(one, standalone(one.text, one.evidence.language)) for one in seen.values()]
-    good = [one for one in rated if one[1]]
-    good = good or [(one, 1.0) for one, _ in rated]
-    if not good:
-        return []
-    places, weights = [one for one, _ in good], np.array([worth for _, worth in good], "float32")
-    members = len(shape.nodes[node].children) + len(shape.nodes[node].own)
+    chunks: dict[str, Evidence] = {}
+    within: dict[str, list[tuple[int, int]]] = {}
+    places: dict[tuple[str, int], int] = {}
+    for leaf in (one for one in leaves if one in items):
+        key, place = items[leaf].chunk_id, shape.leaves[leaf]
+        chunks[key] = items[leaf]
+        within.setdefault(key, []).append((place.start, place.end))
+        places[key, place.start] = leaf
+    members = len(shape.nodes[node].children) + len(shape.nodes[node].own) if inner else 1
     most = max(min(LEAST, members), min(SENTENCES, shape.tokens(node) // PER_SENTENCE))
-    chosen = central(sentence_rows(index, shape, places), most, (), weights)
-    return sorted((places[one] for one in chosen), key=lambda one: (one.leaf, one.start))
+    opens = shape.leaves[leaves[0]].ordinal == 0
+    subject = "" if opens and len(set(shape.documents[leaves].tolist())) == 1 else None
+    found = central_sentences(
+        index, list(chunks.values()), most, subject, strict=False, within=within
+    )
+    started = [
+        (one, [a for a, b in within[one.item.chunk_id] if a <= one.start < b]) for one in found
+    ]
+    return [CentralSentence(places[one.item.chunk_id, starts[-1]], one) for one, starts in started]
 
 
 def _central_leaves(shape: TreeShape, node: int) -> list[int]:
@@ -91,22 +87,3 @@ def _central(shape: TreeShape, node: int, rows: Vector, begin: tuple[int, ...] =
     likeness[list(begin)] = 2  # more than any cosine
     nearest = np.sort(np.argsort(-likeness, kind="stable")[:NEAREST])
     return [int(nearest[one]) for one in central(rows[nearest], READ, begin)]
-
-
-def _of_leaf(shape: TreeShape, leaf: int, item: Evidence) -> Iterable[CentralSentence]:
-    start, end = shape.leaves[leaf].start, shape.leaves[leaf].end
-    for first, last in sentence_spans(item.text):
-        if start <= first and last <= end:
-            yield CentralSentence(leaf, item, first, last)
-
-
-def sentence_rows(index: Index, shape: TreeShape, places: list[CentralSentence]) -> Vector:
-    """Return a unit vector for each sentence: its own where the index has it, else its leaf's."""
-    keys = list(dict.fromkeys(one.evidence.chunk_id for one in places))
-    kept = index.search.sentence_vectors(index.collection.id, keys)
-    found = shape.vectors_of([one.leaf for one in places])
-    for place, one in enumerate(places):
-        spans, rows = sentence_spans(one.evidence.text), kept.get(one.evidence.chunk_id, ())
-        if len(rows) == len(spans) and len(spans) > 1:
-            found[place] = rows[spans.index((one.start, one.end))]
-    return found

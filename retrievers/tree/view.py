@@ -64,8 +64,8 @@ class TreeView:
     def summary(self, node: int) -> list[SummarySentence]:
         """Return the central sentences of a node in the order of the text, each cited."""
         return [
-            SummarySentence(" ".join(one.text.split()), (one.evidence.cited(one.start, one.end),))
-            for one in self.sentences(node)
+            SummarySentence(" ".join(one.text.split()), (one.item.cited(one.start, one.end),))
+            for _, one in self.sentences(node)
         ]
 
     def sentences(self, node: int) -> list[CentralSentence]:
@@ -74,7 +74,7 @@ class TreeView:
 
     def title(self, node: int) -> str:
         """Return the document and section that a node is of, "" for one of several documents."""
-        leaves = self.nodes[node].leaves
+        leaves = self.shape.leaves_of(node)
         if len(set(self.shape.documents[leaves].tolist())) != 1:
             return ""
         item = self.evidence([int(leaves[0])]).get(int(leaves[0]))
@@ -84,21 +84,25 @@ class TreeView:
         return " · ".join(part for one in parts if (part := one.strip(" ›")))
 
     def describe(self, depth: int) -> dict[str, Any]:
-        """Return sizes, and the nodes down to a depth with all that is shown of them."""
+        """Return sizes, and the nodes down to a depth with all that is shown of them.
+
+        A document of one leaf is shown as a node of level 0.
+        """
         found, layer = [], [0]
         for _ in range(depth + 1):
             found += [one for one in dict.fromkeys(layer) if one not in found]
-            layer = [child for one in layer for child in self.nodes[one].children]
+            layer = [child for one in layer for child in self.shape.below(one)]
         return {**self.size, "tree": [self._describe(one) for one in found]}
 
     def _describe(self, place: int) -> dict[str, Any]:
-        node = self.nodes[place]
+        leaves = self.shape.leaves_of(place)
+        below = map(self.shape.leaves_of, self.shape.below(place))
         return {
-            "node_id": node.node_id,
-            "level": node.level,
+            "node_id": self.shape.identify(leaves),
+            "level": self.nodes[place].level if place < len(self.nodes) else 0,
             "title": self.title(place),
-            "leaves": len(node.leaves),
-            "children": [self.nodes[child].node_id for child in node.children],
+            "leaves": len(leaves),
+            "children": [self.shape.identify(one) for one in below],
             "keywords": self.shape.keywords(place),
             "questions": self.shape.questions(place),
             "summary": [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.language.numbering import heading_number, number_of
-from core.language.passages import standalone
+from core.language.numbering import heading_number, number_of, plural_form
+from core.language.passages import standalone, states_topic
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,44 @@ def test_numbers_in_words() -> None:
     assert [number_of(word) for word in ("3", "XIV", "twelfth", "mild", "третьей")] == [
         *(3, 14, 12, 0, 3)
     ]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "This handbook explains how a small apple orchard is planted and pruned."),
+        ("ru", "В этом руководстве рассматривается, как сажать и обрезать яблони."),
+        ("uk", "Цей посібник пояснює, як садити й обрізати яблуні."),
+        ("zh", "本手册说明如何种植、修剪和收获苹果树，供志愿者使用。"),
+    ],
+)
+def test_a_statement_of_the_topic_reads_alone(language: str, text: str) -> None:
+    assert states_topic(text, language)
+    assert standalone(text, language) == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "A second risk is the price of steel, which rose by a fifth last year."),
+        ("en", "Another reason is that residents may go to court against the bridge."),
+        ("ru", "Второй риск заключается в цене стали, которая за год выросла на треть."),
+        ("uk", "Другий ризик полягає в ціні сталі, що торік зросла на третину."),
+        ("zh", "第二个风险是钢材的价格，去年上涨了五分之一。"),
+    ],
+)
+def test_what_goes_on_with_another_sentence_does_not(language: str, text: str) -> None:
+    assert standalone(text, language) == 0
+
+
+def test_a_sentence_that_opens_a_text_leans_on_none() -> None:
+    text = "When deploying applications a common approach is to build a container image."
+    assert standalone(text, "en") < standalone(text, "en", opens=True)
+
+
+def test_a_noun_has_the_form_of_its_count() -> None:
+    slavic = ("документ", "документа", "документов")
+    counts = (1, 2, 5, 11, 12, 21, 22, 111)
+    assert "".join(str(slavic.index(plural_form(n, slavic))) for n in counts) == "01222012"
+    assert [plural_form(n, ("document", "documents")) for n in (1, 2)] == ["document", "documents"]
+    assert plural_form(7, ("个文档",)) == "个文档"

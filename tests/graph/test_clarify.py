@@ -271,3 +271,24 @@ def test_rights_that_ended_while_it_waited_show_nothing(session: Session) -> Non
     assert "x.md" not in [item["source"] for item in run.result["evidence"]]
     assert run.result["refused"] and "Vault" not in run.model_dump_json()
     assert any("closed to you now" in warning for warning in run.result["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("detail", "overview"),
+    [
+        ("Who maintains the refund API?", "What is this about?"),
+        ("How long are letters kept?", "What are the main themes?"),
+        ("Кто поддерживает интерфейс возвратов?", "О чём это всё?"),
+        ("Хто підтримує інтерфейс повернень?", "Про що це?"),
+        ("谁维护退款接口?", "这讲的是什么？"),
+    ],
+)
+def test_an_overview_is_given_at_any_turn_and_never_asked_back(
+    session: Session, detail: str, overview: str
+) -> None:
+    name = begin(session)
+    for text in (overview, detail, overview):
+        run = say(session, name, text)
+        assert run.result["clarification"] is None
+        assert not run.result["refused"] and run.result["answer"]
+    assert "summarise" in {step.tool for step in run.trail}

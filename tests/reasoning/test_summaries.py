@@ -35,7 +35,9 @@ TOOLS = [
     ],
 )
 def test_a_question_about_the_collection(language: str, question: str) -> None:
-    assert asked_summary(question, language) == AskedSummary("", sure=True)
+    found = asked_summary(question, language)
+    assert found is not None
+    assert (found.name, found.sure, found.here) == ("", True, False)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,10 @@ def test_a_question_about_a_document(language: str, question: str, name: str, su
     ],
 )
 def test_a_question_about_all_there_is(language: str, question: str) -> None:
-    assert asked_summary(question, language) == AskedSummary("", sure=True, here=True)
+    found = asked_summary(question, language)
+    assert found is not None
+    assert (found.name, found.sure, found.here) == ("", True, True)
+    assert found.themes == any(word in question for word in ("theme", "тем", "主题"))
 
 
 @pytest.mark.parametrize(
@@ -96,6 +101,43 @@ def test_a_question_about_all_there_is(language: str, question: str) -> None:
 )
 def test_a_question_about_a_chapter(language: str, question: str, name: str, chapter: int) -> None:
     assert asked_summary(question, language) == AskedSummary(name, sure=True, chapter=chapter)
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "name", "sentences"),
+    [
+        ("en", "Summarise the bread notes in one sentence", "bread", 1),
+        ("en", "Give me a two-sentence summary of the museum page", "museum", 2),
+        ("en", "Summarise everything in three sentences", "", 3),
+        ("en", "Summarise the bread notes", "bread", 0),
+        ("ru", "Перескажи заметки о хлебе в двух предложениях", "хлебе", 2),
+        ("uk", "Підсумуй документ про годинники одним реченням", "годинники", 1),
+        ("zh", "用一句话总结果园手册", "果园", 1),
+        ("zh", "请用两句话概括有轨电车的风险", "有轨电车的风险", 2),
+    ],
+)
+def test_a_number_of_sentences_is_no_part_of_the_name(
+    language: str, question: str, name: str, sentences: int
+) -> None:
+    found = asked_summary(question, language)
+    assert found is not None
+    assert (found.name, found.sentences) == (name, sentences)
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "name"),
+    [
+        ("en", "What are the main themes of the tramway report?", "tramway"),
+        ("en", "What topics does the handbook cover?", "the handbook"),
+        ("ru", "Какие основные темы отчёта о трамвае?", "трамвае"),
+        ("uk", "Які теми розглядаються у посібнику?", "посібнику"),
+        ("zh", "有轨电车报告的主要主题是什么？", "有轨电车"),
+    ],
+)
+def test_themes_of_a_document_are_asked_for(language: str, question: str, name: str) -> None:
+    found = asked_summary(question, language)
+    assert found is not None
+    assert (found.name, found.themes) == (name, True)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +177,7 @@ def test_what_may_be_another_question_is_searched_for_too() -> None:
 
 
 def row(item: Evidence, *sentences: str) -> Evidence:
-    found = piece("Documents: 1 (text: 1).", kind=ROW, tool="summarise")
+    found = piece("1 document.", kind=ROW, tool="summarise")
     starts = [item.text.index(one) for one in sentences]
     quoted = [(item.chunk_id, at, at + len(one)) for at, one in zip(starts, sentences, strict=True)]
     metadata = {LISTED_CHUNKS: [item.chunk_id], EXTRACTS: quoted, LABELS: {}}
@@ -160,7 +202,7 @@ def test_extracts_are_whole_sentences_in_their_order_and_labelled() -> None:
     draft = rules.answer(understanding, plan, found)
     assert [claim.text for claim in draft.claims] == [opens, counts]
     said = render_answer(understanding, plan, draft.claims, [], found)
-    assert said.startswith("Extracts from “Gilead”, chosen by centrality:\n")
+    assert said.startswith("Extracts from “Gilead”:\n")
 
 
 def test_documents_of_a_similar_name_answer_nothing_and_nothing_is_searched_instead() -> None:
@@ -168,3 +210,9 @@ def test_documents_of_a_similar_name_answer_nothing_and_nothing_is_searched_inst
     rules = reasoner()
     assert rules.grade(plan.questions[0], [piece("Text of another book.")]) == []
     assert rules.rewrite(plan.questions[0], [], TOOLS) is None
+
+
+def test_a_spelling_of_another_country_is_no_slip() -> None:
+    assert asked_summary("Summarize the orchard handbook", "en") == asked_summary(
+        "Summarise the orchard handbook", "en"
+    )

@@ -22,7 +22,7 @@ from core.language.sentences import sentence_spans
 from core.settings import Settings
 from retrievers.tree import building
 from retrievers.tree.building import build_tree
-from retrievers.tree.leaves import cut_leaves
+from retrievers.tree.leaves import cut_leaves, find_keywords
 from retrievers.tree.recipe import LEAF_TOKENS, MOST_TOKENS, recipe_of
 from retrievers.tree.shape import choose_questions
 from retrievers.tree.view import TreeView, open_view, whole_size
@@ -335,3 +335,31 @@ def test_questions_name_many_keywords() -> None:
     asked = ["What is a?", "What is bee?", "What is bee and cat?"]
     assert choose_questions(asked, ["cat", "bee", "dog"])[0] == "What is bee and cat?"
     assert len(choose_questions(asked, [])) == 3
+
+
+def test_a_document_of_one_leaf_is_shown(shelf: Shelf, index: MakeIndex) -> None:
+    shelf.put({"long": texts("harbour", 1), "short": ["The garden has a tulip and an old hedge."]})
+    build_tree(index())
+    found = viewed(index()).describe(1)["tree"]
+    assert len(found[0]["children"]) == 2
+    assert {one["node_id"] for one in found[1:]} == set(found[0]["children"])
+    [alone] = [one for one in found if one["level"] == 0]
+    assert (alone["leaves"], alone["children"]) == (1, [])
+    assert alone["summary"][0]["text"].startswith("The garden has a tulip")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "wanted"),
+    [
+        ("en", "Two or three days in a linen bag keep the loaf fresh.", {"linen", "loaf"}),
+        ("ru", "Два или три дня хлеб хранится в пакете из льна.", {"хлеб", "пакет"}),
+        ("uk", "Два або три дні хліб зберігається в пакеті.", {"хліб", "пакет"}),
+        ("zh", "面包可以在布袋里保存两三天。", {"面包", "布袋"}),
+    ],
+)
+def test_numerals_and_words_of_everywhere_are_no_keywords(
+    language: str, text: str, wanted: set[str]
+) -> None:
+    found = {shown for _, shown in find_keywords(text, language)}
+    assert wanted <= found
+    assert not found & {"two", "three", "days", "keep", "два", "три", "день", "可以", "两", "三"}

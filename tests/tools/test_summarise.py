@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from builders import weights_of
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
-from core.metadata import LISTED_CHUNKS, ROW
+from core.metadata import EXTRACTS, LABELS, LISTED_CHUNKS, ROW
+from core.settings import Settings
+from core.types import ToolSpec
 from models.vectors import central
+from reasoning.rules.reasoner import RulesReasoner
 from retrievers.types import Index
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
+from tools.naming import find_chapter, find_section
 from tools.toolbox import Toolbox
 from tools.types import ToolResult
 
 ANN = AuthContext(tenant="acme", user="ann")
 Run = Callable[..., ToolResult]
+TOOLS = [
+    ToolSpec(name=name, base=name, purpose="Find passages.", arguments={})
+    for name in ("search", "summarise")
+]
 
 
 @pytest.fixture
@@ -58,7 +68,7 @@ def test_the_newest_version_counts_unless_a_file_is_named(run: Run) -> None:
 
 def test_what_a_caller_may_not_see_is_neither_found_nor_offered_nor_counted(run: Run) -> None:
     assert run("Secret").evidence == []
-    assert run().evidence[0].text == "Documents: 3 (text: 3)."
+    assert run().evidence[0].text == "3 documents."
     bob = AuthContext(tenant="acme", user="bob")
     assert texts(run("Secret", auth=bob)) == ["Hidden."]
 
@@ -87,28 +97,22 @@ GILEAD = (
 
 
 def sections(number: int) -> list[list[str]]:
-    from tools.naming import find_chapter
-
     return find_chapter([(1, f"c{n}", title) for n, (title, _) in enumerate(GILEAD)], number)
 
 
 def test_a_chapter_is_found_by_its_number_and_by_its_place_where_there_are_no_numbers() -> None:
-    from tools.naming import find_chapter, find_section
-
     assert sections(2) == [["c1"]]
     assert sections(3) == []
     rows = [(1, f"c{n}", f"Gilead › {title}") for n, title in enumerate(("Arrival", "Winter"))]
     assert find_chapter(rows, 2) == [["c1"]]
     assert find_chapter([*rows, (2, "d", "Other")], 2) == []
-    assert find_section(rows, "the winter") == [["c1"]]
-    assert find_section(rows, "summer") == []
+    assert find_section(rows, "the winter", {}) == [["c1"]]
+    assert find_section(rows, "summer", {}) == []
 
 
 def test_an_overview_tells_the_groups_of_documents_and_quotes_whole_sentences(
     index: Callable[..., Index], store: Store, collection: Collection, embedder: FakeEmbedder
 ) -> None:
-    from core.metadata import EXTRACTS, LABELS
-
     rows = [
         document(collection, f"d{n}", text, title=title, source=f"{n}.md")
         for n, (title, text) in enumerate(GILEAD)
@@ -121,3 +125,96 @@ def test_an_overview_tells_the_groups_of_documents_and_quotes_whole_sentences(
     for key, start, end in row.metadata[EXTRACTS]:
         assert quoted[key][start:end] in {text for _, text in GILEAD}
     assert set(row.metadata[LABELS].values()) == {title for title, _ in GILEAD}
+
+
+SHELF = (
+    ("Tramway report", "en", "The city extends tram line nine by four kilometres to the harbour."),
+    ("Notes on bread", "en", "Sourdough bread rises by wild yeast that lives in flour and water."),
+    ("Annual report", "en", "The company sold forty thousand bicycles in the northern provinces."),
+    ("Музей часов", "ru", "Музей часов хранит две тысячи часов и архив мастера Карпова."),
+    ("Посібник садівника", "uk", "Цей посібник пояснює, як садити й обрізати молоді яблуні."),
+    ("海事博物馆", "zh", "海事博物馆收藏了三百个船模和北方捕鲸船队的航海日志。"),
+)
+
+
+@pytest.fixture
+def asked(
+    index: Callable[..., Index], store: Store, collection: Collection, embedder: FakeEmbedder
+) -> Callable[[str], ToolResult]:
+    rows = [
+        document(collection, f"d{n}", text, title=title, source=f"{n}.md", language=language)
+        for n, (title, language, text) in enumerate(SHELF)
+    ]
+    copies = [document(collection, f"c{n}", SHELF[1][2], title=SHELF[1][0]) for n in range(2)]
+    write(store, collection, [*rows, *copies], embedder)
+
+    def call(question: str) -> ToolResult:
+        rules = RulesReasoner(Settings(), weights_of([]), embedder)
+        plan = rules.plan(rules.understand(question, []), TOOLS)
+        first = plan.questions[0].calls[0]
+        assert first.tool == "summarise"
+        return Toolbox(index()).run("summarise", first.arguments, ANN, time.monotonic() + 60)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("What is the tramway report about?", "Tramway report"),
+        ("Summarise the report on the tram project", "Tramway report"),
+        ("Summarize the bread notes", "Notes on bread"),
+        ("О чём документ о музее?", "Музей часов"),
+        ("О чём музей?", "Музей часов"),
+        ("Перескажи кратко документ о часах", "Музей часов"),
+        ("Про що посібник садівника?", "Посібник садівника"),
+        ("Перекажи посібник для садівників", "Посібник садівника"),
+        ("博物馆讲了什么？", "海事博物馆"),
+        ("总结关于博物馆的文档", "海事博物馆"),
+    ],
+)
+def test_a_title_is_found_by_its_words_in_any_form(
+    asked: Callable[[str], ToolResult], question: str, title: str
+) -> None:
+    assert {item.title for item in asked(question).evidence if item.kind != ROW} == {title}
+
+
+def test_titles_that_fit_alike_are_all_meant(asked: Callable[[str], ToolResult]) -> None:
+    titles = {item.title for item in asked("Summarise the report").evidence if item.kind != ROW}
+    assert titles == {"Tramway report", "Annual report"}
+
+
+def test_documents_of_the_same_text_are_counted_as_copies(
+    asked: Callable[[str], ToolResult],
+) -> None:
+    row, *passages = asked("What are the main themes?").evidence
+    assert row.text == "8 documents."
+    labels = row.metadata[LABELS]
+    assert "“Notes on bread” (3 copies)" in labels.values()
+    assert len(row.metadata[EXTRACTS]) == len(labels) == len(passages)
+
+
+def test_no_more_sentences_than_wanted(asked: Callable[[str], ToolResult]) -> None:
+    assert len(asked("Give me an overview in two sentences").evidence[0].metadata[EXTRACTS]) == 2
+
+
+def test_of_a_chapter_that_is_not_there_those_are_named_that_are(
+    index: Callable[..., Index], store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    one = document(collection, "g", *(text for _, text in GILEAD), title="Gilead", source="g.md")
+    chunks = [
+        replace(chunk, section=title) for chunk, (title, _) in zip(one.chunks, GILEAD, strict=True)
+    ]
+    write(store, collection, [replace(one, chunks=chunks)], embedder)
+    arguments = {"document": "Gilead", "chapter": 9, "language": "en"}
+    found = Toolbox(index()).run("summarise", arguments, ANN, time.monotonic() + 60)
+    assert [item.section for item in found.evidence] == [title for title, _ in GILEAD]
+    rows = [(1, f"c{n}", f"Gilead › {title}") for n, title in enumerate(("Arrival", "Winter"))]
+    assert find_chapter([*rows, (1, "top", "Gilead")], 9) == []
+
+
+def test_a_part_is_found_with_its_whole() -> None:
+    rows = [(1, "r", "Risks"), (1, "b", "Benefits"), (2, "o", "Risks")]
+    titles = {1: "Tramway report", 2: "Orchard handbook"}
+    assert find_section(rows, "the risks of the tram project", titles) == [["r"]]
+    assert find_section(rows, "the risks of the bakery", titles) == []

@@ -28,9 +28,10 @@ FILE_NAME = re.compile(r"\S\.[A-Za-z]\w{0,4}$|\w/\w")
 class AskedSummary(NamedTuple):
     """Hold the name of the document asked about, "" for the collection.
 
-    `sure` tells that nothing else can be meant, so that an absent document is refused; `chapter`
-    is the number of one of its chapters, 0 for none. A `topic` of that name will do where a summary
-    of it is wanted. `here` is all there is, or what was spoken of before.
+    `sure` tells that nothing else can be meant, so that an absent document is refused, and `near`
+    that a document is meant by a name like that; `chapter` is the number of one of its chapters, 0
+    for none. A `topic` of that name will do where a summary of it is wanted. `here` is all there
+    is, or what was spoken of before. `themes` are to be listed, in so many `sentences`, 0 for any.
     """
 
     name: str
@@ -38,6 +39,9 @@ class AskedSummary(NamedTuple):
     chapter: int = 0
     topic: bool = False
     here: bool = False
+    near: bool = False
+    themes: bool = False
+    sentences: int = 0
 
 
 class _Forms(NamedTuple):
@@ -47,6 +51,8 @@ class _Forms(NamedTuple):
     about: list[re.Pattern[str]]
     chapter: list[re.Pattern[str]]
     noun: re.Pattern[str]
+    length: re.Pattern[str]
+    themes: re.Pattern[str]
 
 
 @lru_cache(maxsize=8)
@@ -64,13 +70,17 @@ def _forms(language: str) -> _Forms | None:
         return re.compile(f"{parts['PLEASE']}{filled}{parts['BRIEF']}", re.IGNORECASE)
 
     gap = r"\s+" if known.spaced else ""
+    kind = patterns["document"]
+    article = f"(?:{patterns['articles']})?"
     noun = (
-        f"(?:{patterns['articles']})?(?:{patterns['document']}(?:{gap}|(?=[{QUOTES}])){patterns['called']}(?P<after>.+)"
-        f"|(?P<before>.+?){gap}{patterns['document']})"
+        f"(?!{article}{kind}$){article}(?:{kind}(?:{gap}|(?=[{QUOTES}])){patterns['called']}(?P<after>.+)"
+        f"|(?P<before>.+?){gap}{kind})"
     )
     names = ("here", "collection", "asked", "about", "chapter")
-    lists = {name: [compiled(one) for one in patterns[name]] for name in names}
-    return _Forms(**lists, noun=re.compile(noun, re.IGNORECASE))
+    here, whole, asked, about, chapter = ([compiled(one) for one in patterns[n]] for n in names)
+    forms = (noun, patterns["length"], patterns["themes"])
+    named_so, length, themes = (re.compile(one, re.IGNORECASE) for one in forms)
+    return _Forms(here, whole, asked, about, chapter, named_so, length, themes)
 
 
 def asked_summary(question: str, language: str) -> AskedSummary | None:
@@ -78,17 +88,28 @@ def asked_summary(question: str, language: str) -> AskedSummary | None:
 
     Names make the language of a short question hard to tell, so a close one is tried as well.
     """
-    text = " ".join(question.split()).strip(END_MARKS)
-    if len(text) > LONGEST:
+    whole = " ".join(question.split()).strip(END_MARKS)
+    if len(whole) > LONGEST:
         return None
     known = find_language(language)
     for forms in filter(None, map(_forms, (known.code, *known.near))):
-        for here, found in ((True, forms.here), (False, forms.collection)):
-            if any(form.fullmatch(text) for form in found):
-                return AskedSummary("", sure=True, here=here)
-        for wanted, found in ((True, forms.asked), (False, forms.about)):
-            for match in filter(None, (form.fullmatch(text) for form in found)):
-                return _named(match["name"].strip(), forms, wanted=wanted)
+        length = forms.length.search(whole)
+        text = forms.length.sub("", whole, count=1).strip(f"{END_MARKS},，:：")
+        asked = _asked(text, forms)
+        if asked is not None:
+            most = 0 if length is None else 1 if length["one"] else number_of(length["count"])
+            themes = forms.themes.search(text.replace(asked.name, "")) is not None
+            return asked._replace(sentences=most, themes=themes)
+    return None
+
+
+def _asked(text: str, forms: _Forms) -> AskedSummary | None:
+    for here, found in ((True, forms.here), (False, forms.collection)):
+        if any(form.fullmatch(text) for form in found):
+            return AskedSummary("", sure=True, here=here)
+    for wanted, found in ((True, forms.asked), (False, forms.about)):
+        for match in filter(None, (form.fullmatch(text) for form in found)):
+            return _named(match["name"].strip(), forms, wanted=wanted)
     return None
 
 
@@ -111,7 +132,8 @@ def _named(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary:
     sure = (has_noun and wanted) or (titled and (has_noun or wanted))
     exact = quoted is not None or FILE_NAME.search(bare) is not None
     shown = quoted[1].strip() if quoted else bare
-    return AskedSummary(shown, sure=sure or exact, topic=wanted and not has_noun and not exact)
+    topic = wanted and not has_noun and not exact
+    return AskedSummary(shown, sure=sure or exact, topic=topic, near=sure or exact or has_noun)
 
 
 def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
@@ -127,14 +149,17 @@ def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolS
         return plan
     words = lexicon(understanding.language)
     if asked.name.casefold() in words.any_of("pronoun"):
-        asked = AskedSummary("", sure=True, here=True)
-    if part and part.about and asked.here:
-        asked = AskedSummary(part.about, sure=False, topic=True)
+        asked = asked._replace(name="", sure=True, here=True)
+    if part and part.about and asked.here:  # what was spoken of before, or else all there is
+        asked = asked._replace(name=part.about, topic=True)
     arguments = {
         "document": asked.name,
         "chapter": asked.chapter,
         "topic": asked.topic,
-        "near": asked.sure,
+        "near": asked.near,
+        "here": asked.here,
+        "themes": asked.themes,
+        "sentences": asked.sentences,
         "language": understanding.language,
     }
     through = TREE_SEARCH if any(one.name == TREE_SEARCH for one in tools) else SEARCH
@@ -147,7 +172,7 @@ def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolS
         text=text,
         query=understanding.question,
         language=understanding.language,
-        wants="text" if asked.name or asked.chapter else "list",
+        wants="text" if (asked.name and not asked.here) or asked.chapter else "list",
         calls=[Call(tool=spec.name, arguments=arguments), *([] if asked.sure else beside)],
     )
     return Plan(questions=[question])
@@ -162,6 +187,12 @@ def is_settled(plan: Plan) -> bool:
 def only_summarises(question: SubQuestion) -> bool:
     """Tell whether nothing but a whole document or collection can answer."""
     return bool(question.calls) and all(call.tool == SUMMARISE for call in question.calls)
+
+
+def chapter_asked(plan: Plan | None) -> int:
+    """Return the number of the chapter that a summary is asked of, 0 for none."""
+    calls = [call for question in plan.questions for call in question.calls] if plan else []
+    return next((one.arguments.get("chapter", 0) for one in calls if one.tool == SUMMARISE), 0)
 
 
 def map_summary_rows(evidence: Sequence[Evidence]) -> dict[str, Evidence]:
@@ -183,7 +214,7 @@ def summary_claims(plan: Plan, evidence: Sequence[Evidence]) -> tuple[list[Claim
             left.append(question)
             continue
         rows = [one for one in own if one.kind == ROW]
-        if question.wants == "list":  # how many documents a collection has
+        if not any(row.metadata[EXTRACTS] for row in rows):  # there is but their number to tell
             claims += [claim_of(row.text, row, [(0, len(row.text))], question) for row in rows]
         known = {one.chunk_id: one for one in own}
         for key, start, end in (place for row in rows for place in row.metadata[EXTRACTS]):
