@@ -482,7 +482,7 @@ OTHER_COMMANDS = {
     *("quality", "doctor", "config", "reindex", "acl", "forget", "backup", "restore", "serve"),
     *("keys", "audit", "eval", "models", "llm"),
     # By the rights of now as well: tests/retrievers/test_tree.py, tests/graph/test_remembering.py.
-    *("tree", "memory"),
+    *("tree", "memory", "recommend"),
 }
 
 
