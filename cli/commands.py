@@ -123,6 +123,7 @@ class Commands(LazyGroup):
         "chat": "cli.questions.chat:chat",
         "search": "cli.questions.ask:search",
         "recommend": "cli.questions.recommend:recommend",
+        "feedback": "cli.questions.feedback:app",
         "trace": "cli.questions.trace:trace",
         "why": "cli.questions.why:why",
         "replay": "cli.questions.replay:replay",

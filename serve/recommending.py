@@ -15,7 +15,9 @@ from core.time_limit import TimeLimit, limited_time
 from reasoning.recommend.factors import (
     DIVERSITY,
     VARIED,
+    Opinion,
     Suggestion,
+    add_taste,
     choose_different,
     day_of_today,
     score_candidates,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from app.session import Session
 
 MOST_ITEMS = 50
+MOST_RATINGS = 200  # newest of a user that count; chosen, not measured
 COMPARED = 4  # documents that are compared for each that is listed; chosen, not measured
 RECORDS = "query_records"  # the tool that knows the fields
 
@@ -62,6 +65,7 @@ def recommended(
             own, more = _candidates(box, auth, read, deadline)
             notes += more
             found += [_within(one, name) for one in own] if len(boxes) > 1 else own
+        _add_taste(session, auth, found, boxes)
         ranked = score_candidates(found, read, day_of_today())
         chosen = _different(ranked, boxes, k, VARIED if read.varied else DIVERSITY)
     return {
@@ -90,6 +94,22 @@ def _candidates(
     return list(found.values()), result.notes
 
 
+def _add_taste(
+    session: Session, auth: AuthContext, found: Sequence[Suggestion], boxes: dict[str, Toolbox]
+) -> None:
+    """Compare suggestions with what the caller likes and dislikes, their newest opinions."""
+    for name, box in boxes.items():
+        collection = session.catalogue.visible_collection(auth, name)
+        rated = session.runs.list_ratings(auth, collection.id, MOST_RATINGS)
+        own = [one for one in found if one.collection in ("", name)]
+        if rated and own:
+            opinions = [Opinion(one.key, one.title, one.rating == "up") for one in rated]
+            rows = box.vectors([one.passage.chunk_id for one in own])
+            add_taste(
+                own, box.scale(rows @ box.vectors([one.passage for one in rated]).T), opinions
+            )
+
+
 def _within(one: Suggestion, collection: str) -> Suggestion:
     """Name the collection of a candidate, where there are several."""
     one.collection = collection
@@ -105,11 +125,11 @@ def _different(
     best = ranked[: k * COMPARED]
     if not best:
         return []
-    rows = []
-    for one in best:
-        box = boxes.get(one.collection) or next(iter(boxes.values()))
-        rows.append(box.vectors([one.passage.chunk_id])[0])
-    return choose_different(best, np.array(rows), k, weight)
+    first = next(iter(boxes.values()))
+    rows = np.concatenate(
+        [boxes.get(one.collection, first).vectors([one.passage.chunk_id]) for one in best]
+    )
+    return choose_different(best, first.scale(rows @ rows.T), k, weight)
 
 
 def _describe(one: Suggestion, need: Need) -> dict[str, Any]:

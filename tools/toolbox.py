@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from core.auth import AuthContext
 from core.budget import current_ledger
 from core.metadata import ROW, Filter
@@ -324,6 +326,14 @@ class Toolbox:
     def vectors(self, chunk_ids: Sequence[str]) -> Vectors:
         """Return the unit vectors of chunks, shape (n, dimension), zeros where one is missing."""
         return self._index.vectors(chunk_ids)
+
+    def scale(self, cosines: Vectors) -> Vectors:
+        """Return cosines of texts as likeness: 0 for unrelated ones, 1 for the same meaning."""
+        if self._index.embedder is None:
+            return np.zeros_like(cosines)
+        grid = np.linspace(-1.0, 1.0, 401)
+        likeness = [min(1.0, self._index.embedder.similarity(float(one))) for one in grid]
+        return np.asarray(np.interp(cosines, grid, likeness))
 
     def _weigh(self, wanted: list[str]) -> dict[str, float]:
         catalogue, collection = self._index.catalogue, self._index.collection

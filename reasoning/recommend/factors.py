@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from math import log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ WEIGHTS = {
 }
 NOVELTY = 0.3  # weight of being little known, where that is asked for; chosen, not measured
 TASTE = 0.2  # the most that opinions add or take away; chosen, not measured
+UNLIKE = 0.5  # likeness up to which liking a document says nothing of the other; chosen
 DIVERSITY, VARIED = 0.1, 0.3  # weight of being unlike what is listed already, and where asked for
 HALF_LIFE = 365.0  # days after which activity is half; chosen, not measured
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -54,7 +55,8 @@ class Suggestion:
     collection: str = ""
     factors: dict[str, float] = field(default_factory=dict)
     taste: float = 0.0  # -1..1, from what the user liked and disliked
-    liked: Evidence | None = None  # what it is most like
+    disliked: bool = False
+    liked: str = ""  # the title of what it is most like
     score: float = 0.0
 
     @property
@@ -76,9 +78,38 @@ def score_candidates(candidates: Sequence[Suggestion], need: Need, today: date) 
         # What is not known counts as nothing: the licence of an abandoned list is not known either.
         extra = sum(weight * one.factors.get(name, 0.0) for name, weight in WEIGHTS.items())
         novelty = NOVELTY * one.factors["novelty"] if need.novel and "novelty" in one.factors else 0
-        one.score = fit + extra + novelty + TASTE * one.taste
+        # Who dislikes a document has it at the end of the list, and others as before.
+        one.score = fit + extra + novelty + TASTE * one.taste - one.disliked
         kept.append(one)
     return sorted(kept, key=lambda one: (-one.score, one.passage.source))
+
+
+class Opinion(NamedTuple):
+    """Say whether a user likes a document, by its key and title."""
+
+    key: str
+    title: str
+    likes: bool
+
+
+def add_taste(
+    suggestions: Sequence[Suggestion], likeness: Rows, opinions: Sequence[Opinion]
+) -> None:
+    """Say how like suggestions are to what a user likes, and how like to what they dislike.
+
+    `likeness`, 0..1, has a row for each suggestion and a column for each opinion. However many of
+    them there are, `taste` stays within −1..1; one on the document itself is all of it.
+    """
+    likes = np.array([one.likes for one in opinions])
+    alike = np.clip((likeness - UNLIKE) / (1 - UNLIKE), 0.0, 1.0)
+    own = {one.key: 1.0 if one.likes else -1.0 for one in opinions}
+    for row, one in zip(alike, suggestions, strict=True):
+        liked, disliked = row * likes, row * ~likes
+        one.disliked = own.get(one.key) == -1
+        one.taste = own.get(one.key, float(liked.max() - disliked.max()))
+        if one.taste > 0:
+            title = opinions[int(liked.argmax())].title
+            one.liked = "it" if one.key in own else f"“{title}”"
 
 
 def is_met(constraint: Constraint, value: float | None) -> bool:
@@ -162,14 +193,13 @@ def _documentation(metadata: Mapping[str, Any]) -> float | None:
 
 
 def choose_different(
-    ranked: Sequence[Suggestion], vectors: Rows, most: int, weight: float
+    ranked: Sequence[Suggestion], likeness: Rows, most: int, weight: float
 ) -> list[Suggestion]:
-    """Choose by maximal marginal relevance (Carbonell and Goldstein 1998).
+    """Choose by maximal marginal relevance (Carbonell and Goldstein 1998), in the order given.
 
-    Greedily the best of (1 − weight)·score − weight·the largest cosine with one that is chosen;
-    `vectors` are unit rows of shape (len(ranked), dimension).
+    Greedily the best of (1 − weight)·score − weight·the largest likeness with one that is chosen;
+    `likeness`, 0..1, has a row and a column for each.
     """
-    rows = np.asarray(vectors, dtype=np.float64)
     scores = np.array([one.score for one in ranked])
     nearest = np.zeros(len(ranked))
     left = list(range(len(ranked)))
@@ -178,8 +208,8 @@ def choose_different(
         values = (1 - weight) * scores[left] - weight * nearest[left]
         place = left.pop(int(np.argmax(values)))
         chosen.append(place)
-        nearest = np.maximum(nearest, rows @ rows[place])
-    return [ranked[place] for place in chosen]
+        nearest = np.maximum(nearest, likeness[place])
+    return [ranked[place] for place in sorted(chosen)]
 
 
 def day_of_today() -> date:

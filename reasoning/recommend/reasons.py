@@ -24,7 +24,8 @@ _ROW = re.compile(r"^(?P<label>[^\n:：]{1,60})[:：]\s*(?P<value>[^\n]+)$", re.
 def write_reasons(one: Suggestion, need: Need, theme: str) -> list[dict[str, Any]]:
     """Return the sentence that fits best, and the fields that constraints and factors rest on."""
     claims = [*_best_sentence(one, theme), *_rows(one, need)]
-    return [
+    liked = [{"text": f"Because you liked {one.liked}.", "citations": []}] if one.liked else []
+    return liked + [
         {"text": claim.text, "citations": [cited.model_dump() for cited in claim.citations]}
         for claim in claims[:MOST_REASONS]
     ]

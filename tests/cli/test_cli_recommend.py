@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import Carrel, in_process, write_files
@@ -79,6 +80,34 @@ def test_projects_are_recommended_with_reasons(carrel: Carrel, data: Path) -> No
     assert "1. gojson" in shown and "fit" in shown and "█" in shown and "Its license is" in shown
     table = carrel("recommend", "JSON parser", "-c", "projects", "--compare", data=data).out
     assert "█" not in table and "barejson" in table and "–" in table
+
+
+def test_likes_move_later_lists_of_their_user_alone(carrel: Carrel, data: Path) -> None:
+    def listed(*more: str) -> list[dict[str, Any]]:
+        found = carrel("recommend", "JSON", "-c", "projects", "--json", *more, data=data).json
+        items: list[dict[str, Any]] = found["items"]
+        return items
+
+    before = [item["document_id"] for item in listed()]
+    carrel("feedback", "dislike", before[0], "-c", "projects", data=data)
+    carrel("feedback", "like", before[2], "-c", "projects", data=data)
+    after = listed()
+    assert [item["document_id"] for item in after][-1] == before[0]
+    assert after[0]["document_id"] == before[2]
+    assert any(r["text"].startswith("Because you liked") for item in after for r in item["reasons"])
+    assert [item["document_id"] for item in listed("--user", "bob")] == before
+
+    rated = carrel("feedback", "list", "-c", "projects", "--json", data=data).json["ratings"]
+    assert [(one["document_id"], one["rating"]) for one in rated] == [
+        (before[2], "up"), (before[0], "down"),
+    ]  # fmt: skip
+    unseen = carrel("feedback", "like", "secretjson", "-c", "projects", data=data)
+    unseen.failed(2, "no such document")
+    chief = ("-c", "projects", "--role", "chief")
+    assert carrel("feedback", "like", "secretjson", *chief, data=data).code == 0
+    assert "secretjson" not in carrel("feedback", "list", "-c", "projects", data=data).out
+    assert carrel("feedback", "reset", "--yes", data=data).out.startswith("3 opinions")
+    assert [item["document_id"] for item in listed()] == before
 
 
 def test_needs_that_cannot_be_met_are_explained(carrel: Carrel, data: Path) -> None:

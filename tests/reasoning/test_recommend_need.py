@@ -12,7 +12,14 @@ from tiers import examples
 
 from core.errors import CallerError
 from core.types import Evidence, FieldInfo, ToolSpec
-from reasoning.recommend.factors import Suggestion, choose_different, read_factors, score_candidates
+from reasoning.recommend.factors import (
+    Opinion,
+    Suggestion,
+    add_taste,
+    choose_different,
+    read_factors,
+    score_candidates,
+)
 from reasoning.recommend.need import Need, read_need
 from reasoning.recommend.reasons import write_reasons
 from reasoning.recommend.roles import class_of_licence
@@ -193,9 +200,18 @@ def test_different_things_are_chosen() -> None:
     ranked = [candidate("a", 1.0), candidate("twin", 0.99), candidate("b", 0.9)]
     for one in ranked:
         one.score = one.passage.score
-    rows = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
+    rows = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]], dtype=np.float32)
     assert [one.key for one in choose_different(ranked, rows, 2, 0.3)] == ["a", "b"]
     assert [one.key for one in choose_different(ranked, rows, 3, 0.0)] == ["a", "twin", "b"]
+
+
+def test_however_many_opinions_there_are_they_move_a_score_within_bounds() -> None:
+    many = [Opinion(f"k{place}", f"T{place}", likes=False) for place in range(10_000)]
+    ranked = [candidate("a", 0.5), candidate("b", 0.5)]
+    add_taste(ranked, np.ones((2, 10_001)), [*many, Opinion("b", "B", likes=True)])
+    assert [(one.taste, one.liked) for one in ranked] == [(0, ""), (1, "it")]
+    add_taste(ranked, np.ones((2, 10_000)), many)
+    assert [one.taste for one in ranked] == [-1, -1]
 
 
 def test_reasons_rest_on_their_citations() -> None:
