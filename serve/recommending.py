@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from reasoning.recommend.factors import (
     Suggestion,
     add_taste,
     choose_different,
-    day_of_today,
     score_candidates,
 )
 from reasoning.recommend.need import Need, read_need
@@ -64,10 +64,12 @@ def recommended(
         for name, box in () if unmet else boxes.items():
             own, more = _candidates(box, auth, read, deadline)
             notes += more
-            found += [_within(one, name) for one in own] if len(boxes) > 1 else own
+            for one in own if len(boxes) > 1 else ():
+                one.collection = name
+            found += own
         _add_taste(session, auth, found, boxes)
-        ranked = score_candidates(found, read, day_of_today())
-        chosen = _different(ranked, boxes, k, VARIED if read.varied else DIVERSITY)
+        ranked = score_candidates(found, read, datetime.now(UTC).date())
+        chosen = _different(ranked, boxes, k, VARIED if read.has("varied") else DIVERSITY)
     return {
         "items": [_describe(one, read) for one in chosen],
         "constraints": {name: one.model_dump() for name, one in read.constraints.items()},
@@ -108,14 +110,6 @@ def _add_taste(
             add_taste(
                 own, box.scale(rows @ box.vectors([one.passage for one in rated]).T), opinions
             )
-
-
-def _within(one: Suggestion, collection: str) -> Suggestion:
-    """Name the collection of a candidate, where there are several."""
-    one.collection = collection
-    one.passage = one.passage.model_copy(update={"collection": collection})
-    one.card = one.card.model_copy(update={"collection": collection}) if one.card else None
-    return one
 
 
 def _different(

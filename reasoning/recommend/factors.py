@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from math import log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 else:
     Rows = Any
 
-# What factors of 1 add to a score, of which the fit has 1: they order what fits alike. Chosen by
-# leaving whole lists of projects out (docs/evals/recommend.md).
+# What factors of 1 add to a score, of which the fit has 1: they order what fits alike. With whole
+# lists of projects left out larger ones find less of what fits (docs/evals/recommend.md).
 WEIGHTS = {
-    "activity": 0.02,
-    "maturity": 0.02,
-    "licence": 0.06,
-    "community": 0.02,
-    "documentation": 0.02,
-    "rating": 0.02,
+    "activity": 0.01,
+    "maturity": 0.01,
+    "licence": 0.04,
+    "community": 0.01,
+    "documentation": 0.01,
+    "rating": 0.01,
 }
 NOVELTY = 0.3  # weight of being little known, where that is asked for; chosen, not measured
 TASTE = 0.2  # the most that opinions add or take away; chosen, not measured
@@ -77,7 +77,11 @@ def score_candidates(candidates: Sequence[Suggestion], need: Need, today: date) 
             continue
         # What is not known counts as nothing: the licence of an abandoned list is not known either.
         extra = sum(weight * one.factors.get(name, 0.0) for name, weight in WEIGHTS.items())
-        novelty = NOVELTY * one.factors["novelty"] if need.novel and "novelty" in one.factors else 0
+        novelty = (
+            NOVELTY * one.factors["novelty"]
+            if need.has("little_known") and "novelty" in one.factors
+            else 0
+        )
         # Who dislikes a document has it at the end of the list, and others as before.
         one.score = fit + extra + novelty + TASTE * one.taste - one.disliked
         kept.append(one)
@@ -210,8 +214,3 @@ def choose_different(
         chosen.append(place)
         nearest = np.maximum(nearest, likeness[place])
     return [ranked[place] for place in sorted(chosen)]
-
-
-def day_of_today() -> date:
-    """Return the day of now, in UTC."""
-    return datetime.now(UTC).date()

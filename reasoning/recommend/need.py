@@ -67,15 +67,9 @@ class Need:
         bare = " ".join(words).removeprefix("的").strip(" ,;:.")
         return bare if re.search(r"\w{2}|[\u3400-\u9fff]", bare) else self.text
 
-    @property
-    def novel(self) -> bool:
-        """Tell whether little-known things are asked for."""
-        return cue("little_known").search(self.text) is not None
-
-    @property
-    def varied(self) -> bool:
-        """Tell whether different things are asked for."""
-        return cue("varied").search(self.text) is not None
+    def has(self, name: str) -> bool:
+        """Tell whether it has words of a list, such as "little_known" or "varied"."""
+        return cue(name).search(self.text) is not None
 
     def add(self, name: str, constraint: Constraint, *spans: tuple[int, int]) -> None:
         """Add a constraint that stands at some places of the text."""
@@ -241,7 +235,7 @@ def _read_degrees(need: Need) -> None:
     if match and updated:
         constraint = Constraint(wanted=match[0], field=updated.name, least=MAINTAINED)
         need.add("activity", constraint, match.span())
-    match = None if need.novel else cue("popular").search(text)
+    match = None if need.has("little_known") else cue("popular").search(text)
     for role, least in tables()["popular"].items() if match else ():
         if role in roles and match and "popularity" not in need.constraints:
             filters = [f"{roles[role].name}>={least}"]
