@@ -107,7 +107,7 @@ def measure_projects(session: Session, folder: Path, limit: int) -> dict[str, An
         result[name] = [fmean(column), intervals([column], session.settings)[0]]
     for name in ("ndcg@10", "p@5", "likeness"):
         pair = columns[f"recommend {name}"], columns[f"hybrid {name}"]
-        result[f"gain {name}"] = differences([pair[0]], [pair[1]], session.settings)[0]._asdict()
+        result[f"gain {name}"] = vars(differences([pair[0]], [pair[1]], session.settings)[0])
     asked = [need["text"].split(" - ")[-1].split(" / ")[-1] for need in needs[::9]]
     lists = [(meets, listed(session, form.format(one))) for form, meets in STATED.items()
              for one in asked]  # fmt: skip

@@ -14,6 +14,8 @@ from core.metadata import OWN
 from core.types import FieldInfo, FrozenModel, ToolSpec
 from reasoning.recommend.licence import read_licence
 from reasoning.recommend.roles import cue, find_roles, is_denied, maturity_of, tables, with_marks
+from reasoning.rules.lexicon import lexicon
+from reasoning.rules.records.fields import theme_of
 from reasoning.rules.records.numbers import read_numbers
 from reasoning.rules.records.phrases import tables as phrase_tables
 from reasoning.rules.records.schema import RecordReading, nearest, schema_of
@@ -56,10 +58,14 @@ class Need:
         kept = list(self.text)
         for start, end in self.spans:
             kept[start:end] = " " * (end - start)
-        bare = re.sub(r"\s+", " ", cue("wishes").sub("", "".join(kept)))
+        language, bare = detect_language(self.text), "".join(kept)
+        bare = cue("varied").sub("", cue("little_known").sub("", bare))
+        if "licence" not in self.roles and lexicon(language).found("recommend", bare):
+            return theme_of(bare)  # what is wished for is a work
+        bare = re.sub(r"\s+", " ", cue("wishes").sub("", bare))
         bare = re.sub(r"\s*([,;，；、])(?:\s*[,;，；、])*", r"\1", bare).strip(" ,;:.，；：、。")
         words = bare.split(" ")
-        function = stopwords(detect_language(self.text)) | {"", "-"}
+        function = stopwords(language) | {"", "-"}
         while len(words) > 1 and words[-1].casefold().strip(",;") in function:
             words.pop()
         while len(words) > 1 and words[0].casefold() in function:
