@@ -31,7 +31,7 @@ from tools.types import ToolError
 if TYPE_CHECKING:
     from app.session import Session
 
-MOST_ITEMS = 50
+MOST_ITEMS = 100
 MOST_RATINGS = 200  # newest of a user that count; chosen, not measured
 COMPARED = 4  # documents that are compared for each that is listed; chosen, not measured
 RECORDS = "query_records"  # the tool that knows the fields

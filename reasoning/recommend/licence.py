@@ -25,6 +25,7 @@ _KINDS: dict[str, frozenset[LicenceClass]] = {
     "free": FREE,
     "closed": frozenset({"closed"}),
 }
+_NAME = re.compile(r" (?![Ll]icen)[A-Z][a-z]")  # "Apache Spark" is no licence
 _TOKEN = re.compile(r"[a-z]+|\d+(?:\.\d+)?")
 
 
@@ -44,9 +45,15 @@ def read_licence(text: str, info: FieldInfo | None) -> LicenceWish | None:
     CallerError where no licence can be all of it.
     """
     classes = [(match, name) for name in _KINDS for match in cue(name).finditer(text)]
-    beside = cue("licence").search(text) is not None
-    pattern = f"{licences()['named']}|{licences()['beside']}" if beside else licences()["named"]
-    named = [*re.finditer(pattern, text, re.IGNORECASE)]
+    ways = re.IGNORECASE | re.ASCII  # no Chinese character is a part of a name
+    named = [*re.finditer(licences()["named"], text, ways)]
+    sure = bool(named) or cue("licence").search(text) is not None
+    pattern = f"{licences()['named']}|{licences()['beside']}"
+    named = [
+        one
+        for one in re.finditer(pattern, text, ways)
+        if (sure or _is_under(text, one)) and not _NAME.match(text[one.end() :])
+    ]
     if not classes and not named:
         return None
     denied = [match for match in named if is_denied(text, match.start())]
@@ -69,6 +76,12 @@ def read_licence(text: str, info: FieldInfo | None) -> LicenceWish | None:
     spans = [with_marks(text, *one.span()) for one in [*matches, *cue("licence").finditer(text)]]
     wanted = [f"not {one[0]}" if is_denied(text, one.start()) else one[0] for one in matches]
     return LicenceWish(", ".join(wanted), values, spans)
+
+
+def _is_under(text: str, match: re.Match[str]) -> bool:
+    """Tell whether a name stands for a licence: "under BSD", and not "with Apache Spark"."""
+    ends = re.match(r"\s*(?:$|[^\w\s])", text[match.end() :]) is not None
+    return ends and cue("before_licence").search(text[: match.start()]) is not None
 
 
 def _allowed(text: str, classes: Sequence[tuple[re.Match[str], str]]) -> set[LicenceClass]:

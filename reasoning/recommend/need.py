@@ -154,7 +154,7 @@ def _read_languages(need: Need) -> None:
     marks = {one: _mark(need.text, *one) for one in found}
     for one, other in pairwise(found):  # "in Go or Rust"
         if cue("joins").fullmatch(need.text[one[1] : other[0]]):
-            marks[other] = max(marks[one], marks[other])
+            marks[one] = marks[other] = max(marks[one], marks[other])
     best = max(marks.values(), default=0)
     chosen = [one for one in found if marks[one] and marks[one] >= min(best, 2)]
     if chosen and info is not None:
@@ -265,7 +265,8 @@ def _read_numbers(need: Need, spec: ToolSpec) -> None:
         near = [nearest(reading, place, ("field", "hint"), back=back) for back in (True, False)]
         named = any(p is not None for p in near)
         marks = any(reading.matches[p].is_a("order gt", "order lt") for p in reading.used)
-        if one["op"] == "=" or not (named or marks):
+        dated = one["op"] == "=" and one["field"] in schema.dates
+        if (one["op"] == "=" and not dated) or not (named or marks):
             continue
         behind = reading.matches[place + 1 : place + 2]  # "50 forks", whatever stands before
         fields = [m.name for phrase in behind for m in phrase.of("field") if schema.numeric(m.name)]
