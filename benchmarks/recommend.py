@@ -172,7 +172,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=BESIDE)
     parser.add_argument("--corpora", type=Path, required=True)
-    parser.add_argument("--books", type=int, default=2000)
+    parser.add_argument("--books", type=int, default=600)
     parser.add_argument("--limit", type=int, default=1000)
     given = parser.parse_args()
     settings, _ = load_settings({"reasoner": "rules", "cache": str(given.corpora)})

@@ -118,5 +118,5 @@ def _has(value: str, word: str, within: bool) -> bool:
         return re.search(rf"(?<![\d.]){re.escape(number)}(?:\.0)?(?!\d)", value) is not None
     if within:
         return word in value
-    # "GPL-2.0+" and "GPLv3" are GPL, and AGPL is not.
-    return re.search(rf"(?<![a-z]){re.escape(word)}(?:v\d|\b|(?=\d))", value) is not None
+    # "GPL-2.0+" and "GPLv3" are GPL, and AGPL is not, nor is MIT-0 the MIT licence.
+    return re.search(rf"(?<![a-z]){re.escape(word)}(?:v\d|\b(?!-0\b)|(?=\d))", value) is not None
