@@ -12,6 +12,7 @@ from core.language.cues import stopwords
 from core.language.detect import detect_language
 from core.metadata import OWN
 from core.types import FieldInfo, FrozenModel, ToolSpec
+from languages.language import known_languages
 from reasoning.recommend.licence import read_licence
 from reasoning.recommend.roles import cue, find_roles, is_denied, maturity_of, tables, with_marks
 from reasoning.rules.lexicon import lexicon
@@ -24,7 +25,6 @@ CONTRADICTION = "a need must not contradict itself"
 MATURE = 0.6  # from here on a thing is mature: incubating, or 1,000 stars; chosen, not measured
 REACH = 4  # phrases around a number that may belong to it; chosen, not measured
 MAINTAINED = 0.5  # activity of a year ago: half of today's
-_SPOKEN = {"english": "en", "russian": "ru", "ukrainian": "uk", "chinese": "zh"}
 _THOUSANDS = re.compile(r"\b(\d{1,6}(?:\.\d{1,3})?) ?[kK]\b")
 _OR_MORE = re.compile(r"\b(\d+) ?\+(?=\s)")  # "1000+ stars"
 _EDGES = r"(?<![A-Za-z0-9_+#.-]){}(?![A-Za-z0-9_+#])"
@@ -144,8 +144,8 @@ def _mark(text: str, start: int, end: int, value: str) -> int:
 
 
 def _read_languages(need: Need) -> None:
-    for name, code in _SPOKEN.items():
-        match = cue(name).search(need.text)
+    for code in known_languages():
+        match = cue(f"spoken_{code}").search(need.text)
         if match and not is_denied(need.text, match.start()):
             constraint = Constraint(wanted=match[0], field="language", filters=[f"language={code}"])
             need.add("text language", constraint, match.span())
