@@ -122,6 +122,8 @@ class Commands(LazyGroup):
         "plan": "cli.questions.ask:plan",
         "chat": "cli.questions.chat:chat",
         "search": "cli.questions.ask:search",
+        "recommend": "cli.questions.recommend:recommend",
+        "feedback": "cli.questions.feedback:app",
         "trace": "cli.questions.trace:trace",
         "why": "cli.questions.why:why",
         "replay": "cli.questions.replay:replay",

@@ -94,7 +94,8 @@ def document_family(title: str, source: str) -> str:
 
 
 MOST_FILTERS = 16  # of one question; each is asked of every document once
-LONGEST_FIELD, LONGEST_VALUE = 100, 500  # characters; chosen, not measured
+LONGEST_FIELD, LONGEST_VALUE = 100, 2000  # characters; chosen, not measured
+OWN = "metadata."  # in front of a field: what documents say themselves, not what is known of them
 FILTER_HINT = "write FIELD=VALUE, with != < <= > >= or ~ (contains), as in --where 'date>=2020'"
 # Beside these, a document's own metadata and a record's fields go by their names.
 GENERAL = ("file", "title", "type", "language", "version", "date")
@@ -126,9 +127,10 @@ _WORD = re.compile(r"\w+")
 class Filter(FrozenModel):
     """Compare one field of a document with a value.
 
-    `=` ignores case and takes * and ?; a name of an author need not be whole ("Smith"), nor a date
-    ("2020"). `~` means contains. < <= > >= compare numbers, dates and versions. `version=latest`
-    keeps the newest version of each document, and documents that declare none.
+    `=` ignores case and takes * and ?, and several values with | between; a name of an author need
+    not be whole ("Smith"), nor a date ("2020"). `~` means contains. < <= > >= compare numbers,
+    dates and versions. `version=latest` keeps the newest version of each document, and documents
+    that declare none. `metadata.language` is what a document says of itself under that name.
     """
 
     field: str
@@ -141,12 +143,17 @@ class Filter(FrozenModel):
     @property
     def name(self) -> str:
         """Return the field under the one name that all its synonyms have."""
-        return _NAMES.get(self.field.casefold(), self.field.casefold())
+        low = self.field.casefold().removeprefix(OWN)
+        return (CANONICAL if self._own else _NAMES).get(low, low)
+
+    @property
+    def _own(self) -> bool:
+        return self.field.casefold().startswith(OWN)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the columns of `documents` that `meets` must be given."""
-        return _COLUMNS.get(self.name, ("metadata",))
+        return ("metadata",) if self._own else _COLUMNS.get(self.name, ("metadata",))
 
     @property
     def of_metadata(self) -> bool:
@@ -156,7 +163,7 @@ class Filter(FrozenModel):
     @property
     def latest(self) -> bool:
         """Tell whether the newest versions are asked for, which no document says of itself."""
-        return self.name == "version" and self.value.casefold() == LATEST
+        return self.columns == ("version",) and self.value.casefold() == LATEST
 
     def meets(self, *columns: str) -> bool:
         """Tell whether a document with these `columns` passes."""
@@ -169,10 +176,10 @@ class Filter(FrozenModel):
 
     def _values(self, first: str, second: str = "") -> list[str]:
         """Return the values that a document has in the field."""
-        if self.name == "source":
+        if self.columns == ("source",):
             path = first.split("#")[0]
             return [first, path, PurePosixPath(path).name]
-        if self.name == "type":
+        if self.columns == ("format", "source"):
             return [first, PurePosixPath(second.split("#")[0]).suffix.lstrip(".")]
         if "metadata" not in self.columns:
             return [first] if first else []
@@ -187,6 +194,9 @@ class Filter(FrozenModel):
 
     def _equal(self, value: str) -> bool:
         found, asked = _fold_case(value), _fold_case(self.value)
+        return found == asked or any(self._is(found, one.strip()) for one in asked.split("|"))
+
+    def _is(self, found: str, asked: str) -> bool:
         if found == asked:
             return True
         if ("*" in asked or "?" in asked) and fnmatchcase(found, asked):

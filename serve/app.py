@@ -25,7 +25,7 @@ from core.errors import CarrelError, StorageError, shorten
 from serve import page_routes
 from serve.access.guard import BodyLimit, Guard, unexpected_body
 from serve.access.network import HostRule, OriginRule
-from serve.api import admin, chat, conversations, documents, memory, runs, status, tree
+from serve.api import admin, chat, conversations, documents, memory, recommend, runs, status, tree
 from serve.errors import Refused, error_body, explained, plain_body, status_of
 from serve.protocols.langserve import langserve_router
 from serve.protocols.langserve_schemas import FailureDetail
@@ -129,7 +129,18 @@ def protocol_routers(services: AppState) -> tuple[APIRouter, ...]:
 
 ROUTERS: tuple[APIRouter, ...] = tuple(
     one.router
-    for one in (chat, conversations, memory, runs, documents, tree, admin, status, page_routes)
+    for one in (
+        chat,
+        recommend,
+        conversations,
+        memory,
+        runs,
+        documents,
+        tree,
+        admin,
+        status,
+        page_routes,
+    )
 )
 # For short reads of the catalogue; of anyio's 40 all that a crowd needed stay when it has gone.
 SHORT_THREADS = 8

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stores.lock import OwnerLock
     from stores.runlog.conversations import Conversation, KeptTurn
     from stores.runlog.jobs import JobRows
+    from stores.runlog.ratings import DocumentRating
     from stores.runlog.runs import Rating
     from stores.sqlite.access_lists import AccessList
     from stores.sqlite.catalogue import Collection
@@ -585,6 +586,19 @@ class RunLog(Protocol):
         What others asked is their own: a tenant's export holds question, answer and rating, never
         the evidence, and of an answer what the caller who exports it may see now.
         """
+
+    def rate_document(
+        self, auth: AuthContext, collection_id: int, document_id: str, rating: Rating
+    ) -> None:
+        """Keep what a caller thinks of a document; raises AbsentError for one they do not see."""
+
+    def list_ratings(
+        self, auth: AuthContext, collection_id: int, most: int = -1
+    ) -> list[DocumentRating]:
+        """Return the caller's opinions on documents they see now, newest first; -1 for all."""
+
+    def delete_ratings(self, auth: AuthContext) -> int:
+        """Delete the caller's opinions on documents of all collections; return how many."""
 
 
 class Notes(Protocol):

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from core.auth import AuthContext
 from core.budget import current_ledger
 from core.metadata import ROW, Filter
@@ -19,6 +21,7 @@ from retrievers.fusion import RRF_CONSTANT
 from retrievers.rerank import RERANK, rerank
 from retrievers.spelling import corrections
 from retrievers.types import Index, Query, Searched
+from tools.find_candidates import FindCandidates
 from tools.note_tools import KeywordSearch, ReadMemory, SemanticSearch
 from tools.query_records import QueryRecords
 from tools.read_document import ReadDocument
@@ -183,6 +186,7 @@ class Toolbox:
             for one in (*own, *(one for one in GENERAL if one.name not in named))
         ]
         made += [ReadDocument(index), SearchClassic(index), Summarise(index), SearchTree(index)]
+        made += [FindCandidates(index)]
         self._tools = {tool.name: tool for tool in made}
         memory: tuple[Tool, ...] = (KeywordSearch(index), SemanticSearch(index), ReadMemory(index))
         self._memory = {tool.name: tool for tool in memory}
@@ -318,6 +322,18 @@ class Toolbox:
         except TimeUpError as error:
             current_ledger().note(f"sentences are embedded again: {error}")
             return {}
+
+    def vectors(self, chunk_ids: Sequence[str]) -> Vectors:
+        """Return the unit vectors of chunks, shape (n, dimension), zeros where one is missing."""
+        return self._index.vectors(chunk_ids)
+
+    def scale(self, cosines: Vectors) -> Vectors:
+        """Return cosines of texts as likeness: 0 for unrelated ones, 1 for the same meaning."""
+        if self._index.embedder is None:
+            return np.zeros_like(cosines)
+        grid = np.linspace(-1.0, 1.0, 401)
+        likeness = [min(1.0, self._index.embedder.similarity(float(one))) for one in grid]
+        return np.asarray(np.interp(cosines, grid, likeness))
 
     def _weigh(self, wanted: list[str]) -> dict[str, float]:
         catalogue, collection = self._index.catalogue, self._index.collection

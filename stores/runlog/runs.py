@@ -215,6 +215,7 @@ class FeedbackNotes(CataloguePart):
                FROM feedback n LEFT JOIN runs r ON r.run_id = n.run_id
                    AND r.tenant = n.tenant AND r.user = n.user AND r.sum IS {RUN}
                WHERE n.tenant = :tenant AND (:user IS NULL OR n.user = :user)
+                   AND instr(n.run_id, ':') = 0  -- no opinions on documents
                    AND n.id > :after AND n.sum IS {OPINION} ORDER BY n.id LIMIT :page""",
             {"tenant": tenant, "user": user, "after": after, "page": PAGE},
         )

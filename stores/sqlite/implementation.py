@@ -19,7 +19,8 @@ from stores.lock import OwnerLock
 from stores.runlog.conversations import Conversations
 from stores.runlog.jobs import JobRows
 from stores.runlog.notes import KeptNotes
-from stores.runlog.runs import FeedbackNotes, Runs
+from stores.runlog.ratings import Ratings
+from stores.runlog.runs import Runs
 from stores.segments.postings import KEYWORDS_WEIGHT, SECTION_WEIGHT, TITLE_WEIGHT
 from stores.sqlite.access_lists import AccessLists
 from stores.sqlite.catalogue import VisiblePassages
@@ -62,7 +63,7 @@ class SqliteIntake(Writer, Files, AccessLists, Arrangement):
         )
 
 
-class SqliteRunLog(Runs, Conversations, FeedbackNotes):
+class SqliteRunLog(Runs, Conversations, Ratings):
     """Keep runs, conversations, and what readers thought of them."""
 
 

@@ -337,6 +337,21 @@ def search(names: Names) -> Iterator[Probe]:
         yield from question_probes(names, make)
 
 
+def recommendations(names: Names) -> Iterator[Probe]:
+    def make(collection: str, need: str) -> Probe:
+        return Probe("/api/v1/recommend", {"json": {"need": need, "collection": collection}})
+
+    yield from question_probes(names, make)
+
+
+def rating(names: Names) -> Iterator[Probe]:
+    def make(collection: str, name: str) -> Probe:
+        body = {"collection": collection, "document_id": name, "rating": "up"}
+        return Probe("/api/v1/recommend/ratings", {"json": body})
+
+    yield from document_probes(names, make)
+
+
 def chat(names: Names) -> Iterator[Probe]:
     for more in ({}, {"stream": True}, {"pipeline": "agentic"}, {"pipeline": "classic"}):
 
@@ -433,6 +448,10 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("POST", "/api/v1/settings/reload"): single("/api/v1/settings/reload"),
     ("POST", "/api/v1/chat"): chat,
     ("POST", "/api/v1/search"): search,
+    ("POST", "/api/v1/recommend"): recommendations,
+    ("GET", "/api/v1/recommend/ratings"): in_collection("/api/v1/recommend/ratings"),
+    ("PUT", "/api/v1/recommend/ratings"): rating,
+    ("DELETE", "/api/v1/recommend/ratings"): single("/api/v1/recommend/ratings"),
     ("GET", "/api/v1/runs"): single("/api/v1/runs"),
     ("GET", "/api/v1/runs/{run_id}"): by_id("run", "/api/v1/runs/{}"),
     ("GET", "/api/v1/graph.svg"): single("/api/v1/graph.svg"),

@@ -472,6 +472,7 @@ OTHER_ROUTES = {
     *("/api/v1/openapi.json", "/api/v1/metrics", "/api/v1/settings/reload", "/api/v1/graph.svg"),
     *("/v1/models", "/v1/models/{model}", "/api/v1/jobs/{job_id}", "/api/v1/keys"),
     *("/api/v1/tree", "/api/v1/memory", "/api/v1/memory/export", "/api/v1/memory/{note_id}"),
+    *("/api/v1/recommend", "/api/v1/recommend/ratings"),  # by the rights of now
     *("/api/v1/keys/{key_id}", "/api/v1/audit"),  # the audit log keeps no text of documents
 }
 AGENT_ROUTES = "/agent/"  # the other forms of one runner
@@ -482,7 +483,7 @@ OTHER_COMMANDS = {
     *("quality", "doctor", "config", "reindex", "acl", "forget", "backup", "restore", "serve"),
     *("keys", "audit", "eval", "models", "llm"),
     # By the rights of now as well: tests/retrievers/test_tree.py, tests/graph/test_remembering.py.
-    *("tree", "memory"),
+    *("tree", "memory", "recommend", "feedback"),
 }
 
 

@@ -182,6 +182,23 @@ def test_answers_of_turns_that_rest_on_what_was_closed_are_left_out(
     assert "reed" not in str(kept) and kept["question"] == "What bends?"
 
 
+def test_one_opinion_on_a_document_for_each_user_who_sees_it(shelf: Shelf) -> None:
+    runs, here = shelf.runs, shelf.collection.id
+    shelf.write(shelf.row("d", "The reed bends."), shelf.row("e", "A secret.", acl=["boss"]))
+    runs.rate_document(ANN, here, "d", "down")
+    runs.rate_document(ANN, here, "d", "up")
+    with pytest.raises(AbsentError):
+        runs.rate_document(ANN, here, "e", "up")
+    [mine] = runs.list_ratings(ANN, here)
+    assert (mine.document_id, mine.rating) == ("d", "up") and mine.passage
+    assert runs.list_ratings(EVE, here) == [] == list(runs.export_feedback(ANN))
+    shelf.write(shelf.row("d", "The reed bends, again."))  # an opinion outlives another text
+    assert [one.rating for one in runs.list_ratings(ANN, here)] == ["up"]
+    shelf.write(shelf.row("d", "The reed bends.", acl=["boss"]))
+    assert runs.list_ratings(ANN, here) == []
+    assert (runs.delete_ratings(EVE), runs.delete_ratings(ANN)) == (0, 1)
+
+
 def test_one_opinion_on_a_run_for_each_user(kept: Store) -> None:
     kept.runs.save_feedback("acme", "ann", "abc1", "up", "good")
     kept.runs.save_feedback("acme", "ann", "abc1", "down", "no, bad")

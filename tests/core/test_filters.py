@@ -89,6 +89,12 @@ def passes(text: str) -> bool:
         ("colour=red", False),
         ("colour!=red", True),
         ("title~fund", True),
+        ("status=closed|Open", True),
+        ("status=closed|new", False),
+        ("status!=closed|open", False),
+        ("metadata.status=open", True),
+        ("metadata.language=en", False),
+        ("metadata.tag=api", True),
     ],
 )
 def test_a_filter_compares_one_field(text: str, expected: bool | None) -> None:
@@ -100,7 +106,7 @@ def test_a_filter_compares_one_field(text: str, expected: bool | None) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "author", "=x", "author=", " = ", "a!b=c", "version!=latest",
-                                  "a=\x00", "f" * 101 + "=1", "f=" + "v" * 501])  # fmt: skip
+                                  "a=\x00", "f" * 101 + "=1", "f=" + "v" * 2001])  # fmt: skip
 def test_what_is_no_filter_is_one_line(text: str) -> None:
     with pytest.raises(CallerError) as caught:
         parse_filter(text)

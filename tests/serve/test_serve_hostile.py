@@ -15,6 +15,7 @@ QUESTION = {"question": "How high is the flame of a candle?", "collection": "gui
 BODIES = {
     "/api/v1/chat": QUESTION,
     "/api/v1/search": {"query": "flame", "collection": "guide"},
+    "/api/v1/recommend": {"need": "flame", "collection": "guide"},
     "/api/v1/feedback": {"run_id": "0" * 12, "rating": "up"},
     "/agent/invoke": {"input": QUESTION},
     "/agent/batch": {"inputs": [QUESTION]},

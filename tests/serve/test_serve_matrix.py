@@ -62,6 +62,16 @@ ROWS = {
     ("POST", "/api/v1/search"): Row(
         "callers", sends={"json": {"query": "flame", "collection": "guide"}}
     ),
+    ("POST", "/api/v1/recommend"): Row(
+        "callers", sends={"json": {"need": "flame", "collection": "guide"}}
+    ),
+    ("GET", "/api/v1/recommend/ratings"): Row("callers", sends={"params": {"collection": "guide"}}),
+    ("PUT", "/api/v1/recommend/ratings"): Row(
+        "callers",
+        404,
+        sends={"json": {"document_id": "absent", "collection": "guide", "rating": "up"}},
+    ),  # fmt: skip
+    ("DELETE", "/api/v1/recommend/ratings"): Row("callers", 204),
     ("GET", "/api/v1/runs"): Row("callers"),
     ("GET", "/api/v1/runs/{run_id}"): Row("callers", 404, "/api/v1/runs/000000000000"),
     ("GET", "/api/v1/graph.svg"): Row("callers"),

@@ -1,0 +1,1 @@
+"""What a need asks for, how well documents meet it, and why they are recommended."""

@@ -1,0 +1,216 @@
+"""Score documents by what their fields say of them, and choose different ones of the best."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from math import log10
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.types import Evidence
+from reasoning.recommend.need import Constraint, Need
+from reasoning.recommend.roles import (
+    class_of_licence,
+    licences,
+    maturity_of,
+    tables,
+    value_of,
+)
+
+if TYPE_CHECKING:
+    Rows = NDArray[np.float32]
+else:
+    Rows = Any
+
+# What factors of 1 add to a score, of which the fit has 1: they order what fits alike. With whole
+# lists of projects left out larger ones find less of what fits (docs/evals/recommend.md).
+WEIGHTS = {
+    "activity": 0.01,
+    "maturity": 0.01,
+    "licence": 0.04,
+    "community": 0.01,
+    "documentation": 0.01,
+    "rating": 0.01,
+}
+NOVELTY = 0.3  # weight of being little known, where that is asked for; chosen, not measured
+TASTE = 0.2  # the most that opinions add or take away; chosen, not measured
+UNLIKE = 0.5  # likeness up to which liking a document says nothing of the other; chosen
+DIVERSITY, VARIED = 0.1, 0.3  # weight of being unlike what is listed already, and where asked for
+HALF_LIFE = 365.0  # days after which activity is half; chosen, not measured
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
+_TRUE = ("true", "1", "yes", "да", "так", "是")
+
+
+@dataclass
+class Suggestion:
+    """Hold a document with its best passage, its card and its scores, each 0..1."""
+
+    passage: Evidence
+    card: Evidence | None = None
+    collection: str = ""
+    factors: dict[str, float] = field(default_factory=dict)
+    taste: float = 0.0  # -1..1, from what the user liked and disliked
+    disliked: bool = False
+    liked: str = ""  # the title of what it is most like
+    score: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """Return the key of the document."""
+        return self.passage.document_key
+
+
+def score_candidates(candidates: Sequence[Suggestion], need: Need, today: date) -> list[Suggestion]:
+    """Return the candidates that meet the limits of factors, scored, best first."""
+    best = max([1.0, *(one.passage.score for one in candidates)])
+    kept = []
+    for one in candidates:
+        fit = min(1.0, max(0.0, one.passage.score / best))
+        one.factors = {"fit": fit, **read_factors(one.passage.metadata, today)}
+        if not all(is_met(limits, one.factors.get(name)) for name, limits in
+                   need.constraints.items()):  # fmt: skip
+            continue
+        # What is not known counts as nothing: the licence of an abandoned list is not known either.
+        extra = sum(weight * one.factors.get(name, 0.0) for name, weight in WEIGHTS.items())
+        novelty = (
+            NOVELTY * one.factors["novelty"]
+            if need.has("little_known") and "novelty" in one.factors
+            else 0
+        )
+        # Who dislikes a document has it at the end of the list, and others as before.
+        one.score = fit + extra + novelty + TASTE * one.taste - one.disliked
+        kept.append(one)
+    return sorted(kept, key=lambda one: (-one.score, one.passage.source))
+
+
+class Opinion(NamedTuple):
+    """Say whether a user likes a document, by its key and title."""
+
+    key: str
+    title: str
+    likes: bool
+
+
+def add_taste(
+    suggestions: Sequence[Suggestion], likeness: Rows, opinions: Sequence[Opinion]
+) -> None:
+    """Say how like suggestions are to what a user likes, and how like to what they dislike.
+
+    `likeness`, 0..1, has a row for each suggestion and a column for each opinion. However many of
+    them there are, `taste` stays within −1..1; one on the document itself is all of it.
+    """
+    likes = np.array([one.likes for one in opinions])
+    alike = np.clip((likeness - UNLIKE) / (1 - UNLIKE), 0.0, 1.0)
+    own = {one.key: 1.0 if one.likes else -1.0 for one in opinions}
+    for row, one in zip(alike, suggestions, strict=True):
+        liked, disliked = row * likes, row * ~likes
+        one.disliked = own.get(one.key) == -1
+        one.taste = own.get(one.key, float(liked.max() - disliked.max()))
+        if one.taste > 0:
+            title = opinions[int(liked.argmax())].title
+            one.liked = "it" if one.key in own else f"“{title}”"
+
+
+def is_met(constraint: Constraint, value: float | None) -> bool:
+    """Tell whether a factor is within the limits of a constraint; one unknown is within none."""
+    if constraint.least is None and constraint.most is None:
+        return True
+    if value is None:
+        return False
+    least, most = constraint.least or 0.0, 1.0 if constraint.most is None else constraint.most
+    return least <= value <= most
+
+
+def read_factors(metadata: Mapping[str, Any], today: date) -> dict[str, float]:
+    """Return what the fields of a document are worth, each 0..1; what they lack is left out."""
+    archived = str(value_of("archived", metadata)).casefold() in _TRUE
+    community = _community(metadata)
+    rated = _numeric(value_of("rating", metadata))
+    licence = value_of("licence", metadata)
+    kind = class_of_licence(_joined(licence)) if licence else None
+    found: dict[str, float | None] = {
+        "activity": 0.0 if archived else _activity(metadata, today),
+        "maturity": 0.0 if archived else _maturity(metadata),
+        "licence": licences()["compatibility"][kind] if kind else None,
+        "community": community,
+        "documentation": _documentation(metadata),
+        "rating": None if rated is None else min(1.0, rated / (5 if rated <= 5 else 10)),  # noqa: PLR2004
+        "novelty": None if community is None else 1.0 - community,
+    }
+    return {name: round(min(1.0, max(0.0, v)), 4) for name, v in found.items() if v is not None}
+
+
+def _joined(value: object) -> str:
+    return " / ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _numeric(value: object) -> float | None:
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return number if np.isfinite(number) and number >= 0 else None
+
+
+def _activity(metadata: Mapping[str, Any], today: date) -> float | None:
+    """Return 1 for a change of today, half of it for each HALF_LIFE before."""
+    match = _ISO.match(str(value_of("updated", metadata)))
+    if match is None:
+        return None
+    try:
+        days = (today - date.fromisoformat(match[0])).days
+    except ValueError:
+        return None
+    return float(0.5 ** (max(0, days) / HALF_LIFE))
+
+
+def _maturity(metadata: Mapping[str, Any]) -> float | None:
+    """Return what the document says, else how many stars it has: 1,000 count 0.6."""
+    stated = value_of("maturity", metadata)
+    degree = maturity_of(_joined(stated)) if stated is not None else None
+    return _scaled("stars", metadata) if degree is None else degree
+
+
+def _scaled(role: str, metadata: Mapping[str, Any]) -> float | None:
+    number = _numeric(value_of(role, metadata))
+    if number is None:
+        return None
+    return min(1.0, log10(1 + number) / log10(1 + tables()["scales"][role]))
+
+
+def _community(metadata: Mapping[str, Any]) -> float | None:
+    """Return the mean of what is known of stars, forks, contributors, downloads and ratings."""
+    known = [one for role in tables()["scales"] if (one := _scaled(role, metadata)) is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _documentation(metadata: Mapping[str, Any]) -> float | None:
+    """Return 1 for documentation of its own, half of it for a page of its own."""
+    if value_of("documentation", metadata):
+        return 1.0
+    return 0.5 if value_of("homepage", metadata) else None
+
+
+def choose_different(
+    ranked: Sequence[Suggestion], likeness: Rows, most: int, weight: float
+) -> list[Suggestion]:
+    """Choose by maximal marginal relevance (Carbonell and Goldstein 1998), in the order given.
+
+    Greedily the best of (1 − weight)·score − weight·the largest likeness with one that is chosen;
+    `likeness`, 0..1, has a row and a column for each.
+    """
+    scores = np.array([one.score for one in ranked])
+    nearest = np.zeros(len(ranked))
+    left = list(range(len(ranked)))
+    chosen: list[int] = []
+    while left and len(chosen) < most:
+        values = (1 - weight) * scores[left] - weight * nearest[left]
+        place = left.pop(int(np.argmax(values)))
+        chosen.append(place)
+        nearest = np.maximum(nearest, likeness[place])
+    return [ranked[place] for place in sorted(chosen)]

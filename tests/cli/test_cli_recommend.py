@@ -1,0 +1,123 @@
+"""`carrel recommend` lists what meets a need, with reasons, under the rights of its caller."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Carrel, in_process, write_files
+
+PROJECTS = [
+    ("fastjson", "A fast JSON parser and validator for services.",
+     {"license": "MIT", "language": "Python", "stars": 5200, "last_push": "2026-11-01"}),
+    ("oldjson", "A JSON parser that reads large files.",
+     {"license": "GPL-3.0", "language": "Python", "stars": 90, "last_push": "2015-02-03"}),
+    ("gojson", "JSON parser with schema validation.",
+     {"license": "Apache-2.0", "language": "Go", "stars": 1500, "platforms": ["Docker"]}),
+    ("barejson", "A JSON parser without any metadata at all.", {}),
+    ("wikibox", "A wiki for small teams.",
+     {"license": "AGPL-3.0", "stars": 400, "platforms": ["Docker", "PHP"]}),
+    ("chartling", "Draws charts in the browser.", {"license": "MIT", "language": "JavaScript"}),
+]  # fmt: skip
+ROWS = "".join(
+    json.dumps({"_id": name, "title": name, "text": text, "metadata": fields}) + "\n"
+    for name, text, fields in PROJECTS
+)
+FILES = {
+    "open/projects.jsonl": ROWS,
+    "board/secret.jsonl": json.dumps(
+        {"_id": "secretjson", "title": "secretjson", "text": "A secret JSON parser.",
+         "metadata": {"license": "MIT", "language": "Python", "stars": 9000}}
+    ) + "\n",
+    "prose/tea.md": "# Tea\n\nGreen tea is brewed with water of eighty degrees.\n",
+}  # fmt: skip
+
+
+@pytest.fixture
+def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
+    monkeypatch.setenv("CARREL_REASONER", "rules")
+    return in_process(capsys, monkeypatch)
+
+
+@pytest.fixture
+def data(carrel: Carrel, tmp_path: Path) -> Path:
+    files, data = write_files(tmp_path, FILES), tmp_path / "data"
+    assert carrel("ingest", files / "open", "-c", "projects", data=data).code == 0
+    secret = carrel("ingest", files / "board", "-c", "projects", "--acl", "chief", data=data)
+    assert secret.code == 0
+    assert carrel("ingest", files / "prose", "-c", "prose", data=data).code == 0
+    return data
+
+
+def test_projects_are_recommended_with_reasons(carrel: Carrel, data: Path) -> None:
+    def ids(need: str, *more: str) -> list[str]:
+        found = carrel("recommend", need, "-c", "projects", "--json", *more, data=data).json
+        return [item["document_id"] for item in found["items"]]
+
+    found = carrel(
+        "recommend", "a JSON parser with a permissive licence", "-c", "projects", "-k", "2",
+        "--json", data=data,
+    ).json  # fmt: skip
+    assert found["constraints"]["licence"]["filters"] == ["license=Apache-2.0|MIT"]
+    assert sorted(item["document_id"] for item in found["items"]) == ["fastjson", "gojson"]
+    first = found["items"][0]
+    assert {"document_id", "title", "score", "factors", "reasons"} <= first.keys()
+    assert all(0 <= value <= 1 for value in first["factors"].values())
+    assert any(reason["text"].startswith("Its license is") for reason in first["reasons"])
+    assert all(cited["quote"] for reason in first["reasons"] for cited in reason["citations"])
+
+    assert ids("JSON parser in Python") == ["fastjson", "oldjson"]
+    assert ids("JSON parser in Python, at least 1000 stars") == ["fastjson"]
+    assert ids("a JSON parser, not GPL")[:2] == ["fastjson", "gojson"]
+    assert ids("вики, копилефт лицензия, в Docker") == ["wikibox"]
+    assert "secretjson" not in ids("secret JSON parser")
+    assert ids("secret JSON parser", "--role", "chief")[0] == "secretjson"
+    assert ids("JSON parser", "--where", "stars>2000") == ["fastjson"]
+
+    shown = carrel("recommend", "JSON parser in Go", "-c", "projects", data=data).out
+    assert "1. gojson" in shown and "fit" in shown and "█" in shown and "Its license is" in shown
+    table = carrel("recommend", "JSON parser", "-c", "projects", "--compare", data=data).out
+    assert "█" not in table and "barejson" in table and "–" in table
+
+
+def test_likes_move_later_lists_of_their_user_alone(carrel: Carrel, data: Path) -> None:
+    def listed(*more: str) -> list[dict[str, Any]]:
+        found = carrel("recommend", "JSON", "-c", "projects", "--json", *more, data=data).json
+        items: list[dict[str, Any]] = found["items"]
+        return items
+
+    before = [item["document_id"] for item in listed()]
+    carrel("feedback", "dislike", before[0], "-c", "projects", data=data)
+    carrel("feedback", "like", before[2], "-c", "projects", data=data)
+    after = listed()
+    assert [item["document_id"] for item in after][-1] == before[0]
+    assert after[0]["document_id"] == before[2]
+    assert any(r["text"].startswith("Because you liked") for item in after for r in item["reasons"])
+    assert [item["document_id"] for item in listed("--user", "bob")] == before
+
+    rated = carrel("feedback", "list", "-c", "projects", "--json", data=data).json["ratings"]
+    assert [(one["document_id"], one["rating"]) for one in rated] == [
+        (before[2], "up"), (before[0], "down"),
+    ]  # fmt: skip
+    unseen = carrel("feedback", "like", "secretjson", "-c", "projects", data=data)
+    unseen.failed(2, "no such document")
+    chief = ("-c", "projects", "--role", "chief")
+    assert carrel("feedback", "like", "secretjson", *chief, data=data).code == 0
+    assert "secretjson" not in carrel("feedback", "list", "-c", "projects", data=data).out
+    assert carrel("feedback", "reset", "--yes", data=data).out.startswith("3 opinions")
+    assert [item["document_id"] for item in listed()] == before
+
+
+def test_needs_that_cannot_be_met_are_explained(carrel: Carrel, data: Path) -> None:
+    carrel("recommend", "MIT licence, copyleft", "-c", "projects", data=data).failed(
+        2, "contradict"
+    )
+    carrel("recommend", "", "-c", "projects", data=data).failed(2, "at least one word")
+    carrel("recommend", "tea", "-c", "none", data=data).failed(2, "must exist")
+    bare = carrel("recommend", "tea, MIT licence", "-c", "prose", "--json", data=data).json
+    assert bare["items"] == [] and "licence" in bare["warnings"][-1]
+    tea = carrel("recommend", "how to brew tea", "-c", "prose", "--json", data=data).json
+    assert tea["items"][0]["factors"].keys() == {"fit"}
+    assert tea["items"][0]["reasons"][0]["citations"]

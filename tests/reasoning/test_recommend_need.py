@@ -1,0 +1,234 @@
+"""What a need says must be so is read in four languages, by the fields of the collection."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiers import examples
+
+from core.errors import CallerError
+from core.types import Evidence, FieldInfo, ToolSpec
+from reasoning.recommend.factors import (
+    Opinion,
+    Suggestion,
+    add_taste,
+    choose_different,
+    read_factors,
+    score_candidates,
+)
+from reasoning.recommend.need import Need, read_need
+from reasoning.recommend.reasons import write_reasons
+from reasoning.recommend.roles import class_of_licence
+
+LICENCES = ["AGPL-3.0", "Apache-2.0", "Apache-2.0 / Commons-Clause", "BSD-3-Clause", "GPL-2.0",
+            "LGPL-3.0", "MIT", "MIT / AGPL-3.0", "⊘ Proprietary"]  # fmt: skip
+LANGUAGES = ["C", "C++", "Go", "HTML", "Java", "JavaScript", "Python", "R", "Rust"]
+
+
+def text_field(name: str, values: list[str]) -> FieldInfo:
+    return FieldInfo(name=name, type="text", values=len(values), examples=values)
+
+
+def number_field(name: str) -> FieldInfo:
+    return FieldInfo(name=name, type="number", values=900, examples=["10", "25", "1000"])
+
+
+PROJECTS = ToolSpec(
+    name="query_records",
+    base="query_records",
+    purpose="Records.",
+    fields=[
+        text_field("license", LICENCES),
+        text_field("language", LANGUAGES),
+        text_field("platforms", ["Docker", "K8S", "Nodejs", "PHP", "Python", "Unknown"]),
+        text_field("cncf", ["archived", "graduated", "incubating", "sandbox"]),
+        FieldInfo(name="last_push", type="text", values=900, examples=["2026-01-02T10:00:00Z"]),
+        number_field("stars"),
+        number_field("forks"),
+    ],
+)
+BARE = ToolSpec(name="query_records", base="query_records", purpose="Records.")
+PERMISSIVE = "license=Apache-2.0|BSD-3-Clause|MIT"
+FREE = "license=AGPL-3.0|Apache-2.0|BSD-3-Clause|GPL-2.0|LGPL-3.0|MIT|MIT / AGPL-3.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "theme", "filters"),
+    [
+        ("data validation library, permissive licence", "data validation library", [PERMISSIVE]),
+        ("A MIT-licensed web framework in Go with at least 500 stars", "web framework",
+         ["metadata.language=Go", "license=MIT", "stars>=500"]),
+        ("HTML parser in Python", "HTML parser", ["metadata.language=Python"]),
+        ("compiler from Python to C++", "compiler from Python to C++", []),
+        ("R package for plotting", "package for plotting", ["metadata.language=R"]),
+        ("a tool to go through C headers", "tool to go through C headers", []),
+        ("chat server, not GPL", "chat server",
+         ["license=Apache-2.0|Apache-2.0 / Commons-Clause|BSD-3-Clause|MIT|⊘ Proprietary"]),
+        ("copyleft wiki", "wiki", ["license=AGPL-3.0|GPL-2.0|LGPL-3.0|MIT / AGPL-3.0"]),
+        ("parsers, not in Java", "parsers", ["metadata.language=*", "metadata.language!=Java"]),
+        ("a wiki that runs on Docker", "wiki", ["platforms=Docker"]),
+        ("Docker image scanner", "Docker image scanner", []),
+        ("graduated CNCF project for tracing", "CNCF project for tracing", ["cncf=graduated"]),
+        ("sandbox for untrusted code", "sandbox for untrusted code", []),
+        ("image library updated since 2025", "image library", ["last_push>=2025"]),
+        ("a popular charting library", "charting library", ["stars>=1000"]),
+        ("библиотека для PDF на Python, свободная лицензия, больше 1000 звёзд",
+         "библиотека для PDF", ["metadata.language=Python", FREE, "stars>1000"]),
+        ("мониторинг на Go или Rust, разрешительная лицензия", "мониторинг",
+         ["metadata.language=Go|Rust", PERMISSIVE]),
+        ("бібліотека мовою Rust для баз даних, ліцензія MIT", "бібліотека для баз даних",
+         ["metadata.language=Rust", "license=MIT"]),
+        ("用 Go 写的网络框架,超过1000颗星", "网络框架", ["metadata.language=Go", "stars>1000"]),
+        ("宽松许可证的 Python 数据可视化库", "数据可视化库",
+         ["metadata.language=Python", PERMISSIVE]),
+        ("自由许可证的数据库", "数据库", [FREE]),
+        ("a guide to gardens in Ukrainian", "guide to gardens", ["language=uk"]),
+        ("reader of Apache Parquet, permissive licence", "reader of Apache Parquet", [PERMISSIVE]),
+        ("Java or Rust ORM, MIT or Apache 2.0", "ORM",
+         ["metadata.language=Java|Rust", "license=Apache-2.0|MIT"]),
+    ],
+)  # fmt: skip
+def test_a_need_is_read(text: str, theme: str, filters: list[str]) -> None:
+    need = read_need(text, PROJECTS)
+    found = [one for limits in need.constraints.values() for one in limits.filters]
+    assert sorted(found) == sorted(filters)
+    assert need.theme.removeprefix("A ").removeprefix("a ") == theme
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["permissive, but copyleft licence", "a GPL chat server with a permissive licence",
+     "library in Python but not in Python", "a mature and experimental parser",
+     "разрешительная лицензия, копилефт", "at least 1000 stars but fewer than 100 stars"],
+)  # fmt: skip
+def test_what_contradicts_itself_is_one_line(text: str) -> None:
+    with pytest.raises(CallerError, match="contradict itself"):
+        read_need(text, PROJECTS)
+
+
+def test_one_or_the_other_licence_is_no_contradiction() -> None:
+    need = read_need("a wiki, permissive or copyleft licence", PROJECTS)
+    assert need.constraints["licence"].filters == [FREE]
+
+
+def test_what_no_field_says_is_met_by_nothing() -> None:
+    licence = read_need("a wiki with a permissive licence", BARE).constraints["licence"]
+    assert (licence.field, licence.filters) == (None, [])
+    assert read_need("a wiki written in COBOL", PROJECTS).constraints["language"].field is None
+    about = read_need("a mature, popular book about stable keepers", BARE)
+    assert about.constraints == {}  # nothing here is a project
+
+
+@given(st.text(max_size=80))
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        need = read_need(text, PROJECTS)
+    except CallerError:
+        return
+    assert need.theme or not text
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("MIT OR GPL-2.0", "permissive"), ("MIT / GPL-2.0", "copyleft"), ("GPLv3", "copyleft"),
+     ("GNU Lesser General Public License v3", "weak"), ("BSL-1.0", "permissive"),
+     ("BUSL-1.1", "closed"), ("The Apache License, Version 2.0", "permissive"),
+     ("SSPL-1.0", "closed"), ("CC-BY-NC-4.0", "closed"), ("Martian licence", None), ("", None)],
+)  # fmt: skip
+def test_licences_have_classes(name: str, kind: str | None) -> None:
+    assert class_of_licence(name) == kind
+
+
+TODAY = date(2026, 11, 24)
+
+
+def test_factors_say_what_is_known_alone() -> None:
+    assert read_factors({}, TODAY) == {}
+    full = read_factors(
+        {"stars": 1000, "updated_at": "2025-11-24", "license": "MIT", "cncf": "graduated",
+         "homepage": "https://a.example", "rating": 4},
+        TODAY,
+    )  # fmt: skip
+    assert full["activity"] == pytest.approx(0.5) and full["community"] == pytest.approx(
+        0.6, abs=1e-3
+    )
+    assert (full["maturity"], full["licence"], full["documentation"], full["rating"]) == (
+        1,
+        1,
+        0.5,
+        0.8,
+    )
+    gone = read_factors({"stars": 1000, "updated_at": "2026-11-24", "archived": True}, TODAY)
+    assert (gone["activity"], gone["maturity"]) == (0, 0)
+
+
+metadata = st.dictionaries(
+    st.sampled_from(["stars", "forks", "rating", "updated_at", "license", "archived", "cncf"]),
+    st.one_of(st.none(), st.integers(), st.floats(), st.text(max_size=8), st.booleans(),
+              st.just("2024-02-30"), st.lists(st.text(max_size=4), max_size=2)),
+)  # fmt: skip
+
+
+@given(metadata)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
+def test_factors_are_between_0_and_1_whatever_fields_say(fields: dict[str, object]) -> None:
+    assert all(0 <= value <= 1 for value in read_factors(fields, TODAY).values())
+
+
+def candidate(name: str, score: float, text: str = "A parser.", **fields: object) -> Suggestion:
+    card = "\n".join([f"title: {name}", *(f"{key}: {value}" for key, value in fields.items())])
+    whole = {"chunk_id": name, "document_id": name, "document_key": name, "source": name,
+             "title": name, "language": "en", "metadata": fields, "score": score}  # fmt: skip
+    passage = Evidence.model_validate({"evidence_id": f"p-{name}", "text": text, **whole})
+    row = Evidence.model_validate({"evidence_id": f"c-{name}", "text": card, **whole,
+                                   "kind": "record"})  # fmt: skip
+    return Suggestion(passage, row)
+
+
+def test_what_is_unknown_does_not_meet_a_stated_limit() -> None:
+    need = read_need("a mature, actively maintained parser", PROJECTS)
+    ranked = score_candidates(
+        [candidate("unknown", 0.9), candidate("old", 0.8, stars=5000, updated_at="2020-01-01"),
+         candidate("good", 0.2, stars=5000, updated_at="2026-11-01")],
+        need, TODAY,
+    )  # fmt: skip
+    assert [one.key for one in ranked] == ["good"]
+
+
+def test_different_things_are_chosen() -> None:
+    ranked = [candidate("a", 1.0), candidate("twin", 0.99), candidate("b", 0.9)]
+    for one in ranked:
+        one.score = one.passage.score
+    rows = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]], dtype=np.float32)
+    assert [one.key for one in choose_different(ranked, rows, 2, 0.3)] == ["a", "b"]
+    assert [one.key for one in choose_different(ranked, rows, 3, 0.0)] == ["a", "twin", "b"]
+
+
+def test_however_many_opinions_there_are_they_move_a_score_within_bounds() -> None:
+    many = [Opinion(f"k{place}", f"T{place}", likes=False) for place in range(10_000)]
+    ranked = [candidate("a", 0.5), candidate("b", 0.5)]
+    add_taste(ranked, np.ones((2, 10_001)), [*many, Opinion("b", "B", likes=True)])
+    assert [(one.taste, one.liked) for one in ranked] == [(0, ""), (1, "it")]
+    add_taste(ranked, np.ones((2, 10_000)), many)
+    assert [one.taste for one in ranked] == [-1, -1]
+
+
+def test_reasons_rest_on_their_citations() -> None:
+    one = candidate("fastparse", 1.0, "It reads HTML. A fast parser of JSON is in it.",
+                    license="MIT", stars=4212, platforms="Docker, K8S")  # fmt: skip
+    need = Need("a fast JSON parser, MIT licence", {})
+    reasons = write_reasons(one, need, "fast JSON parser")
+    assert [reason["text"] for reason in reasons] == [
+        "A fast parser of JSON is in it.", "Its license is MIT.", "It has 4212 stars.",
+        "Its platforms are Docker, K8S.",
+    ]  # fmt: skip
+    assert one.card is not None
+    texts = {item.evidence_id: item.text for item in (one.passage, one.card)}
+    for reason in reasons:
+        for cited in reason["citations"]:
+            assert texts[cited["evidence_id"]][cited["start"] : cited["end"]] == cited["quote"]
