@@ -16,6 +16,9 @@ from docset_files import DOCUMENTS, INDEX, PLIST, Name, Page, definition, page, 
 from core.auth import AuthContext
 from core.metadata import parse_filters
 from ingest.discover import discover
+from ingest.loaders.outline import Outline
+from ingest.loaders.text.plain_text import add_restructured_text
+from ingest.loaders.web import html
 from ingest.summary import Summary
 from ingest.types import LoadFailure, ParsedDocument
 from ingest.usable import load
@@ -210,3 +213,70 @@ def test_pages_of_real_documentation(tmp_path: Path) -> None:
     assert len(failures) <= 1
     assert all(one.metadata["framework"] == "JAX" for one in found.values())
     assert not any("Search this site" in b.text for one in found.values() for b in one.blocks)
+
+
+DOCUSAURUS = """<html><head><title>Setup | Kite</title>
+<meta name="docusaurus_version" content="2.4"></head><body><nav class="navbar">Menu</nav>
+<main><article><nav class="theme-doc-breadcrumbs">Home</nav>
+<span class="theme-doc-version-badge">Version: 2.4</span><h1>Setup</h1>
+<p>Tie the line first, and mind the wind.</p>
+<h2>Options<a class="hash-link" href="#o">\u200b</a></h2>
+<div class="theme-admonition"><p>Never in a storm.</p></div>
+<pre class="prism-code"><code><span>line = {<br></span><span>}<br></span></code></pre>
+<button>Copy</button><footer class="theme-doc-footer">Edit this page</footer></article>
+</main></body></html>"""
+MKDOCS = """<html><head><title>kite.fly - Kite</title></head><body>
+<div class="md-sidebar"><nav>Menu</nav></div>
+<article><a class="md-content__button">edit</a><h1>kite.fly</h1>
+<h2 class="doc doc-heading"><code>fly(line, wind=1)</code>
+<a class="headerlink" href="#f">&para;</a></h2><p>Fly a kite on its line.</p>
+<table class="highlighttable"><tr><td class="linenos"><pre>1\n2</pre></td>
+<td class="code"><pre>fly(1)\nfly(2)</pre></td></tr></table></article></body></html>"""
+RST = """kite.tail module
+================
+
+.. currentmodule:: kite.tail
+
+.. autosummary::
+  :toctree: _autosummary
+
+    length
+    kite.cut
+
+.. function:: knot(line, *, tight=True)
+
+   Tie a knot.
+
+   .. code-block:: python
+
+      knot(1)
+
+After the functions.
+"""
+
+
+def test_pages_of_other_generators_are_read_without_their_furniture() -> None:
+    (setup,) = html.load("setup.html", DOCUSAURUS)
+    assert (setup.title, setup.metadata["version"]) == ("Setup", "2.4")
+    assert [(block.section, block.text) for block in setup.blocks] == [
+        ("Setup", "Tie the line first, and mind the wind."),
+        ("Setup › Options", "Never in a storm."),
+        ("Setup › Options", "line = {\n}"),
+    ]
+    (fly,) = html.load("fly.html", MKDOCS)
+    assert [(block.section, block.kind, block.text) for block in fly.blocks] == [
+        ("kite.fly › fly(line, wind=1)", "text", "Fly a kite on its line."),
+        ("kite.fly › fly(line, wind=1)", "code", "fly(1)\nfly(2)"),
+    ]
+
+
+def test_names_of_restructured_text_are_whole_and_sections_of_their_own() -> None:
+    outline = Outline()
+    add_restructured_text(outline, RST)
+    title, knot = "kite.tail module", "kite.tail module › kite.tail.knot"
+    assert [(block.section, block.text) for block in outline.finish()] == [
+        (title, "kite.tail.length\nkite.cut"),
+        (knot, "kite.tail.knot(line, *, tight=True)\n\nTie a knot."),
+        (knot, "knot(1)"),
+        (title, "After the functions."),
+    ]

@@ -60,7 +60,9 @@ def read_notices(tree: LexborHTMLParser) -> dict[str, Any]:
         name = _of(node)
         if name in ("", first) and "deprecated" not in found:
             found["deprecated"] = True
-            found["deprecation"] = " ".join(node.text(deep=True).split())[:_MOST_NOTICE]
+            found["deprecation"] = " ".join(node.text(deep=True, separator=" ").split())[
+                :_MOST_NOTICE
+            ]
         elif name not in ("", first):
             names.append(name)
     if names:

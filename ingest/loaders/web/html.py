@@ -167,6 +167,7 @@ _PERMALINKS = frozenset(("¶", "#", "🔗", "[source]", "[edit]", "[]"))
 _FURNITURE_CLASS = re.compile(
     r"(?<![\w-])(?:navbox|navbar|breadcrumbs?|catlinks|noprint|mw-portlet|mw-editsection|mw-jump-link|"
     r"vector-(?:menu|dropdown|toc)[\w-]*|toc|toctree-wrapper|sidebar|sphinxsidebar|skip-link|"
+    r"linenos|linenodiv|md-content__button|md-source-file|theme-doc-(?:version-badge|footer)|"
     r"cookie[\w-]*|pagination|social-share|share-buttons|headerlink|screen-reader-text)(?![\w-])"
 )
 _MIN_PARAGRAPHS = 3  # in a noscript; fewer are a notice; chosen, not measured
@@ -238,7 +239,7 @@ class HtmlWalk:
             return True
         elif tag in _HEADINGS:
             self._flush()
-            self._outline.heading(_HEADINGS[tag], text_of(node).rstrip("¶# \n"))
+            self._outline.heading(_HEADINGS[tag], text_of(node).rstrip("¶# \u200b\n"))
         elif tag == "pre":
             self._flush()
             self._outline.add(text_of(node).strip("\n").rstrip(), "code")
@@ -372,6 +373,7 @@ _META_NAMES = {
     "og:url": "url",
     "version": "version",
     "docsearch:version": "version",
+    "docusaurus_version": "version",
 }
 
 
@@ -478,8 +480,10 @@ def _metadata(tree: LexborHTMLParser) -> dict[str, object]:
         attributes = node.attributes
         given = attributes.get("name") or attributes.get("property") or attributes.get("http-equiv")
         name = _META_NAMES.get((given or "").lower())
-        if name and attributes.get("content"):
-            found.setdefault(name, attributes["content"])
+        value = attributes.get("content")
+        numbered = name != "version" or re.search(r"\d", value or "")  # "latest" is none
+        if name and value and numbered:
+            found.setdefault(name, value)
     canonical = tree.css_first('link[rel="canonical"]')
     if canonical is not None and canonical.attributes.get("href"):
         found.setdefault("url", canonical.attributes["href"])
