@@ -1,15 +1,18 @@
 """Write Dash docsets: pages as Sphinx builds them, and an index in either of its two forms.
 
-`api_page` makes a page that explains names; `documentation_pages` makes pages of the JAX or PyTorch
-documentation (Markdown) in the shared data, with their headings as index entries.
+`page` and `definition` make a page that explains names; `documentation_pages` makes pages of the
+JAX or PyTorch documentation (Markdown) in the shared data, with their headings as index entries.
+`python tests/docset_files.py FOLDER` writes what docs/evals/techdocs.md is measured on.
 """
 
 from __future__ import annotations
 
 import html
+import json
 import plistlib
 import re
 import sqlite3
+import sys
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -160,3 +163,23 @@ def _documentation_page(text: str, path: str, project: str) -> Page:
     body = _MARKDOWN.render(re.sub(r"\A\s*# .*\n", "", text))
     names = [Name(title, "Guide"), *(Name(one, "Section", one) for one in headings[1:])]
     return page(title, body, *names, project=project)
+
+
+def write_measured(folder: Path) -> None:
+    """Write JAX, the shorter pages of PyTorch and of FastAPI in four languages."""
+    jax = dict(documentation_pages("jax_docs", "docs/", "JAX"))
+    write_docset(folder, jax, name="JAX", version="0.9.1")
+    torch = documentation_pages("pytorch_docs_zh", "docs/2.0/docs/docs/", "PyTorch")
+    short = {path: one for path, one in torch if len(one.html.encode()) < 11_000}
+    write_docset(folder, short, name="PyTorch", version="2.0.0", form="core_data")
+    for language, limit in (("en", 6000), ("ru", 2600), ("uk", 2600), ("zh", 2600)):
+        rows = SHARED / "fastapi_docs_parallel" / f"corpus_{language}.jsonl"
+        for row in map(json.loads, rows.read_text(encoding="utf-8").splitlines()):
+            if len(row["text"]) < limit:
+                target = folder / "fastapi" / row["_id"]
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(row["text"], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_measured(Path(sys.argv[1]))
