@@ -166,6 +166,7 @@ class EvalCommands(LazyGroup):
         "trajectories": "cli.evaluation.trajectories:trajectories",
         "claims": "cli.evaluation.claims:claims",
         "memory": "cli.evaluation.memory:memory",
+        "questions": "cli.evaluation.questions:questions",
         "ers": "cli.commands:ers",
     }
 

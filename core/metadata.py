@@ -109,7 +109,7 @@ _NAMES = CANONICAL | {
 _COLUMNS = {
     "source": ("source",),
     "title": ("title",),
-    "type": ("format", "source"),
+    "type": ("format", "source", "metadata"),
     "language": ("language",),
     "version": ("version",),
     "updated_at": ("updated_at",),
@@ -174,19 +174,17 @@ class Filter(FrozenModel):
             return any(self._compare(value) for value in values)
         return any(self._equal(value) for value in values) == (self.op == "=")
 
-    def _values(self, first: str, second: str = "") -> list[str]:
+    def _values(self, first: str, second: str = "", third: str = "") -> list[str]:
         """Return the values that a document has in the field."""
         if self.columns == ("source",):
             path = first.split("#")[0]
             return [first, path, PurePosixPath(path).name]
-        if self.columns == ("format", "source"):
-            return [first, PurePosixPath(second.split("#")[0]).suffix.lstrip(".")]
+        if self.columns[0] == "format":
+            suffix = PurePosixPath(second.split("#")[0]).suffix.lstrip(".")
+            return [first, suffix, *_values_of(_loaded(third), "type")]
         if "metadata" not in self.columns:
             return [first] if first else []
-        try:
-            metadata = json.loads(first)
-        except ValueError:  # damaged, as its sum will tell whoever reads it
-            return []
+        metadata = _loaded(first)
         for name in _DATES.get(self.name, (self.name,)):
             if values := _values_of(metadata, name):
                 return values
@@ -262,6 +260,13 @@ def parse_filters(given: Sequence[str]) -> tuple[Filter, ...]:
 def meets_filter(text: str, *columns: str) -> bool:
     """Tell whether a document with these columns passes the filter of this text, for SQL."""
     return parse_filter(text).meets(*columns)
+
+
+def _loaded(metadata: str) -> object:
+    try:
+        return json.loads(metadata)
+    except ValueError:  # damaged, as its sum will tell whoever reads it
+        return None
 
 
 def _values_of(metadata: object, name: str) -> list[str]:

@@ -12,7 +12,13 @@ from pathlib import Path
 
 from core.errors import CallerError, OperatorError
 from ingest.loaders.archive import storable
-from ingest.loaders.formats import format_of, is_unsupported_document, refusal
+from ingest.loaders.formats import (
+    DOCSET,
+    format_of,
+    is_unsupported_document,
+    refusal,
+    source_files,
+)
 from ingest.loaders.limits import MB, unreadable
 from ingest.types import LoadFailure
 from stores.folder import CATALOGUE
@@ -48,7 +54,9 @@ def discover(
     others = [] if others is None else others
     for given in paths:
         root = Path(os.path.abspath(given))
-        if root.is_dir():
+        if _is_docset(root):
+            found.append(_Found(root, root, storable(root.name)))
+        elif root.is_dir():
             _walk(root, found, failures, others)
         elif not root.exists():
             raise CallerError(
@@ -74,7 +82,7 @@ def _walk(root: Path, found: list[_Found], failures: list[LoadFailure], others: 
             elif is_unsupported_document(entry.name):
                 failures.append(LoadFailure(path=item.relative, reason=refusal(entry.name)))
             elif format_of(entry.name):
-                if entry.is_file():
+                if entry.is_file() or _is_docset(path):
                     found.append(item)
                 else:
                     failures.append(LoadFailure(path=item.relative, reason="not a regular file"))
@@ -106,9 +114,18 @@ def _folders(
         if any(entry.name == CATALOGUE for entry in entries):
             continue  # a data directory: its files, uploads of others among them, are no documents
         seen = [entry for entry in entries if not entry.name.startswith(".")]
-        below = [entry for entry in seen if entry.is_dir(follow_symlinks=False)]
-        yield folder, [entry for entry in seen if not entry.is_dir(follow_symlinks=False)]
+        # A docset is one source, not a folder of pages.
+        below = [entry for entry in seen if _is_folder(entry)]
+        yield folder, [entry for entry in seen if not _is_folder(entry)]
         waiting += [entry.path for entry in reversed(below)]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) and not _is_docset(Path(entry.path))
+
+
+def _is_docset(path: Path) -> bool:
+    return path.name.lower().endswith(DOCSET) and path.is_dir()
 
 
 def _add_link(
@@ -162,25 +179,28 @@ def _named(found: Iterator[_Found]) -> list[SourceFile]:
 
 
 def fingerprint(path: Path, max_mb: float, *decisive: object) -> str:
-    """Hash a file's bytes with everything else that decides what is stored of it.
+    """Hash a file's bytes, or those of a docset, with all else that decides what is stored of it.
 
     A file over the limit is not read, since it will be refused.
     """
     content = hashlib.sha256()
     try:
-        if path.stat().st_size <= max_mb * MB:
-            with path.open("rb") as handle:
-                while block := handle.read(MB):
-                    content.update(block)
+        for file in source_files(path):
+            if file != path:
+                content.update(f"\0{file.relative_to(path).as_posix()}\0".encode(errors="replace"))
+            if file.stat().st_size <= max_mb * MB:
+                with file.open("rb") as handle:
+                    while block := handle.read(MB):
+                        content.update(block)
     except OSError as error:
         content.update(str(error).encode())
     return digest(content.hexdigest(), *decisive)
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file; of one that cannot be looked at the loader says so."""
+    """Return the bytes of a file or docset; of one that cannot be looked at the loader says so."""
     try:
-        return path.stat().st_size
+        return sum(file.stat().st_size for file in source_files(path))
     except OSError:
         return 0
 

@@ -127,6 +127,10 @@ def enrich(
                 context=context,
             )
         )
+    metadata = document.metadata
+    if "framework" in metadata:  # of a docset: what its pages are filtered and studied by
+        tokens = sum(chunk.tokens for chunk in chunks)
+        metadata = {**metadata, "total_chunks": len(chunks), "tokens": tokens}
     return DocumentRow(
         key=document_key(collection, own),
         document_id=own,
@@ -139,7 +143,7 @@ def enrich(
         version=version,
         updated_at=str(document.metadata.get("updated_at") or ""),
         content_hash=content_hash,
-        metadata=document.metadata,
+        metadata=metadata,
         fields=_field_rows(document.fields),
         chunks=chunks,
         acl=acl,

@@ -32,7 +32,8 @@ def load(file: SourceFile, limits: LoadLimits, sandbox: Sandbox) -> Iterator[Loa
     They come as they are parsed: a file of many records is never held as a whole.
     """
     try:
-        if not stat.S_ISREG(file.path.stat().st_mode):
+        mode = file.path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a docset is a folder
             raise DocumentError("not a regular file")  # to open a pipe could take for ever
         yield from sandbox.parse(file.path, file.relative, limits)
     except DocumentError as error:
@@ -114,6 +115,8 @@ def with_metadata_passage(document: ParsedDocument) -> ParsedDocument:
     # Most pages of HTML name their language, so that it is worth no passage there.
     common = _COMMON if document.format == "html" else _COMMON - {"language"}
     telling = (set(stated) & set(_FIRST)) - common
+    if "framework" in document.metadata:  # all pages of a docset have the same to say
+        return document
     if document.is_record or document.format in _MESSAGES or not document.blocks or not telling:
         return document
     labels = find_language(language_of(document)).messages.get("fields", {})

@@ -19,7 +19,7 @@ from graph.state import State, Update
 from reasoning.clarifying import plain_text
 from reasoning.rendering import Help, render_refusal
 from reasoning.rules.answering.summaries import SUMMARISE, chapter_asked, only_summarises
-from reasoning.rules.values.versions import is_other_version
+from reasoning.rules.values.versions import is_other_version, version_warnings
 from reasoning.types import Reasoner
 
 # Nothing more is looked for where a limit ended the run.
@@ -59,7 +59,7 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         refused=True,
         stop_reason=reason,
         missing=[question.text for question in plan.questions] if plan else [],
-        warnings=list(dict.fromkeys(state.get("warnings") or [])),
+        warnings=list(dict.fromkeys([*(state.get("warnings") or []), *_warnings(state)])),
     )
     return _ended(state, context, began, answer, steps)
 
@@ -90,6 +90,12 @@ def _ended(
         "usage": spent.model_copy(update={"steps": int(is_left), "tool_calls": len(steps)}),
         "trail": [*steps, step],
     }
+
+
+def _warnings(state: State) -> list[str]:
+    """Warn of what was found about the question in another version only."""
+    found = [item for item in state.get("evidence") or [] if item.best_grade]
+    return version_warnings(state["query"], found)
 
 
 def _help(state: State, plan: Plan | None, context: Context) -> tuple[Help, list[Step]]:

@@ -14,6 +14,7 @@ from graph.reading import ENOUGH_GRADE, asked_plan, describe_question
 from graph.state import MAX_DRAFTS, State, Update
 from reasoning.conflicts import find_conflicts
 from reasoning.rendering import render_answer
+from reasoning.rules.values.versions import version_warnings
 from reasoning.verification import settle
 
 
@@ -71,6 +72,8 @@ def _answer(
     warnings = list(dict.fromkeys(state.get("warnings") or []))
     warnings += [f"dropped an unsupported sentence: {why}" for why in dropped]
     warnings += [f"not found: {part}" for part in missing]
+    cited = {citation.evidence_id for claim in kept for citation in claim.citations}
+    warnings += version_warnings(state["query"], [i for i in items if i.evidence_id in cited])
     return Answer(
         text=text,
         claims=[*kept, *others],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from core.language.analysis import content_terms, query_terms, terms
 from core.language.cues import cues
@@ -19,16 +19,6 @@ from retrievers.versions import asked_version, version_distance
 LINK_LINES = 8  # a list of links has at least this many lines: judged, not fitted
 LINK_WIDTH = 60  # characters of such a line at most
 LINK_SHARE = 0.8  # of such lines in a list of links
-
-# What factors add to a score (measured in docs/evals/retrieval.md): the version asked for.
-VERSION_EXACT = 0.15
-VERSION_NEAR = -0.05  # a neighbouring version
-VERSION_FAR = -0.2  # a distant one
-CODE = 0.05  # code when code is asked for, by its share
-CODE_OTHER = -0.03  # code when it is not
-INDEX_PAGE = -0.1  # lists of links and tables of contents
-API_NAME = 0.05  # an API name of the question is there exactly
-HEADING = 0.3  # a title or a keyword is the query, word by word
 
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 # Only what prose does not look like: "public health" begins a line of prose too.
@@ -94,61 +84,68 @@ def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence
     (BM25 alone). Scores may leave 0..1; equal ones keep their order, and `scores["factors"]` is the
     sum of what was added.
     """
+    amounts = searched.index.settings.selection.amounts
     chosen: list[Factor] = [
-        *_by_version(searched, evidence),
-        *_by_code(searched),
-        *_by_api_name(searched),
-        *_by_heading(searched),
-        lambda item: ("index page", INDEX_PAGE * is_index_page(item)),
+        *_by_version(searched, evidence, amounts),
+        *_by_code(searched, amounts),
+        *_by_api_name(searched, amounts["api_name"]),
+        *_by_heading(searched, amounts),
+        lambda item: ("index page", amounts["index_page"] * is_index_page(item)),
     ]
     unit = max([1.0, *(item.score for item in evidence)])
     counts: Counter[str] = Counter()
     corrected = []
     for item in evidence:
-        named = [factor(item) for factor in chosen]
-        counts.update(name for name, amount in named if amount)
-        added = unit * sum(amount for _, amount in named)
-        update = {"score": item.score + added, "scores": {**item.scores, FACTORS: added}}
+        named = {name: unit * amount for name, amount in (f(item) for f in chosen) if amount}
+        counts.update(named.keys())
+        added = sum(named.values())
+        each = {f"{FACTORS}: {name}": amount for name, amount in named.items()}
+        scores = {**item.scores, FACTORS: added, **each}
+        update = {"score": item.score + added, "scores": scores}
         corrected.append(item.model_copy(update=update) if added else item)
     corrected.sort(key=lambda item: -item.score)
     return corrected, ", ".join(f"{name}: {count}" for name, count in counts.items())
 
 
-def _by_version(searched: Searched, evidence: list[Evidence]) -> Iterable[Factor]:
+def _by_version(
+    searched: Searched, evidence: list[Evidence], amounts: Mapping[str, float]
+) -> Iterable[Factor]:
     asked = asked_version(searched, evidence)
-    amounts = {"exact": VERSION_EXACT, "near": VERSION_NEAR, "far": VERSION_FAR}
 
     def version(item: Evidence) -> tuple[str, float]:
         distance = item.version and version_distance(asked, item.version)
-        return (f"version {asked} {distance}", amounts[distance]) if distance else ("", 0.0)
+        if not distance:
+            return "", 0.0
+        return f"version {asked} {distance}", amounts[f"version_{distance}"]
 
     return [version] if asked else []
 
 
-def _by_code(searched: Searched) -> Iterable[Factor]:
+def _by_code(searched: Searched, amounts: Mapping[str, float]) -> Iterable[Factor]:
     text = searched.query.text
     words = cues(searched.query.language or detect_language(text))
     asks = bool(find_identifiers(text)) or words.found("code", text)
-    amount = CODE if asks else CODE_OTHER
+    amount = amounts["code" if asks else "code_other"]
     yield lambda item: ("code", amount * code_share(item))
 
 
-def _by_api_name(searched: Searched) -> Iterable[Factor]:
+def _by_api_name(searched: Searched, amount: float) -> Iterable[Factor]:
     names = [name.removesuffix("()") for name in find_identifiers(searched.query.text)]
     pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names))
 
     def api_name(item: Evidence) -> tuple[str, float]:
         match = pattern.search(f"{item.title}\n{item.section}\n{item.text}")
-        return "API name", API_NAME if match else 0.0
+        return "API name", amount if match else 0.0
 
     return [api_name] if names else []
 
 
-def _by_heading(searched: Searched) -> Iterable[Factor]:
+def _by_heading(searched: Searched, amounts: Mapping[str, float]) -> Iterable[Factor]:
     """Prefer what is filed under words of the query: its whole title, or a whole keyword.
 
     The amount is for a heading that is the query; one that is a part of it counts as much of the
-    query's words as it covers, each weighted by its rarity.
+    query's words as it covers, each weighted by its rarity. A title counts apart for those of its
+    words that the query has, and the beginning of a document where no code is named.
     """
     segments, collection = searched.index.search, searched.index.collection.id
     asked = query_terms(searched.query.text, segments.languages(collection))
@@ -159,9 +156,19 @@ def _by_heading(searched: Searched) -> Iterable[Factor]:
         keywords = item.metadata.get("keywords")
         filed = [item.title, *(keywords if isinstance(keywords, list) else [])]
         heads = (set(content_terms(str(text), item.language)) for text in filed if text)
-        return "heading", HEADING * max((_covered(weights, words) for words in heads), default=0.0)
+        share = max((_covered(weights, words) for words in heads), default=0.0)
+        return "heading", amounts["heading"] * share
 
-    return [heading] if asked else []
+    def title(item: Evidence) -> tuple[str, float]:
+        words = set(content_terms(item.title, item.language)) if amounts["title"] else set()
+        shared = sum(weight for word, weight in weights.items() if word & words)
+        return "title", amounts["title"] * shared / sum(weights.values())
+
+    def opening(item: Evidence) -> tuple[str, float]:
+        return "opening", 0.0 if item.ordinal else amounts["opening"]
+
+    named = bool(find_identifiers(searched.query.text))
+    return [heading, title, *([] if named else [opening])] if asked else []
 
 
 def _covered(asked: dict[frozenset[str], float], words: set[str]) -> float:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
+from core.deprecation import deprecation_notes
 from core.language.cues import cues, stopwords
 from core.language.detect import detect_language
 from core.types import Evidence
@@ -27,8 +28,6 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _LAST_WORD = re.compile(r"([^\W\d_]{2,})[\s-]*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
 _WILDCARD = re.compile(r"\.[xX*]$")
-_RETIRED = frozenset({"deprecated", "obsolete", "archived", "retired", "superseded"})
-_TRUE = frozenset({"true", "yes", "1"})
 
 
 def asked_version(searched: Searched, evidence: Sequence[Evidence]) -> str:
@@ -112,14 +111,4 @@ def version_notes(searched: Searched, evidence: Sequence[Evidence]) -> list[str]
     if others:
         listed = ", ".join(f"{version} ({count})" for version, count in sorted(others.items()))
         notes.append(f"asked about version {asked}, but found version {listed}")
-    retired = sorted({item.source for item in evidence if is_deprecated(item)})
-    if retired:
-        notes.append(f"deprecated: {', '.join(retired)}")
-    return notes
-
-
-def is_deprecated(item: Evidence) -> bool:
-    """Tell whether a document says so itself: `deprecated: true`, or a status of that meaning."""
-    flag = str(item.metadata.get("deprecated", "")).strip().casefold()
-    status = str(item.metadata.get("status", "")).strip().casefold()
-    return flag in _TRUE or status in _RETIRED
+    return [*notes, *deprecation_notes(evidence)]

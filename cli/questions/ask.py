@@ -199,6 +199,9 @@ def search(
             "-k", min=1, max=100, help="Results; retrieval.top_k without it.", show_default=False
         ),
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print what each score is made of.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Find passages, best first."""
@@ -218,10 +221,10 @@ def search(
     if as_json:
         print_json(found)
         return
-    _print_passages(found["results"], found["warnings"])
+    _print_passages(found["results"], found["warnings"], explain=explain)
 
 
-def _print_passages(results: list[dict[str, Any]], warnings: list[str]) -> None:
+def _print_passages(results: list[dict[str, Any]], warnings: list[str], *, explain: bool) -> None:
     out = stdout()
     for number, result in enumerate(results, start=1):
         place = place_of(result["section"], result["page"])
@@ -232,6 +235,9 @@ def _print_passages(results: list[dict[str, Any]], warnings: list[str]) -> None:
             f" · {result['score']:.3f}[/dim]"
         )
         out.print("   " + escape(shortened(result["text"], SHOWN)))
+        if explain:
+            made = " · ".join(f"{name} {value:.3f}" for name, value in result["scores"].items())
+            out.print(f"   [dim]{escape(made)}[/dim]")
     if not results:
         out.print("nothing found")
     for warning in warnings:

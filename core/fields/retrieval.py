@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from core.fields.group import AT_START, LIVE, REFUSED, ChangeRule, Group
+
+_AMOUNT = re.compile(r"-?(?:0(?:\.\d+)?|1(?:\.0+)?)")
 
 
 class EmbeddingSettings(Group):
@@ -111,6 +114,21 @@ class LinksSettings(Group):
     )
 
 
+# What a factor adds to a score (docs/evals/retrieval.md; the last two, docs/evals/techdocs.md).
+FACTOR_AMOUNTS = {
+    "version_exact": 0.15,  # of the version asked for
+    "version_near": -0.05,  # of a neighbouring version
+    "version_far": -0.2,  # of a distant one
+    "code": 0.05,  # code when code is asked for, by its share
+    "code_other": -0.03,  # code when it is not
+    "index_page": -0.1,  # lists of links and tables of contents
+    "api_name": 0.05,  # an API name of the question is there exactly
+    "heading": 0.3,  # a title or a keyword is the query, word by word
+    "title": 0.0,  # by the share of the query's words that the title has
+    "opening": 0.0,  # the beginning of a document, for a question that names no code
+}
+
+
 class SelectionSettings(Group):
     """Say how ranked evidence is re-ranked, cut and widened."""
 
@@ -126,6 +144,11 @@ class SelectionSettings(Group):
     )
     stage_factors: bool = Field(
         True, description="Re-rank by version, headings, code, index pages and API names."
+    )
+    factor_amounts: list[str] = Field(
+        [],
+        description="What factors add to a score where it is not the usual, as name=amount:"
+        f" {', '.join(FACTOR_AMOUNTS)}.",
     )
     stage_near_duplicates: bool = Field(True, description="Drop what repeats better evidence.")
     near_duplicate: float = Field(
@@ -148,6 +171,22 @@ class SelectionSettings(Group):
     stage_neighbours: bool = Field(False, description="Add the chunks around the best hits.")
     neighbours_best: int = Field(3, ge=1, le=100, description="Hits that get their neighbours.")
     neighbours_reach: int = Field(1, ge=1, le=10, description="Neighbours on either side.")
+
+    @field_validator("factor_amounts")
+    @classmethod
+    def _are_amounts(cls, given: list[str]) -> list[str]:
+        for one in given:
+            name, _, amount = one.partition("=")
+            if name not in FACTOR_AMOUNTS or not _AMOUNT.fullmatch(amount):
+                names = ", ".join(FACTOR_AMOUNTS)
+                raise ValueError(f"{one!r} is not NAME=AMOUNT, -1 to 1, with a name of {names}")
+        return given
+
+    @property
+    def amounts(self) -> dict[str, float]:
+        """Return what each factor adds to a score."""
+        given = (one.partition("=") for one in self.factor_amounts)
+        return FACTOR_AMOUNTS | {name: float(amount) for name, _, amount in given}
 
 
 class SegmentsSettings(Group):

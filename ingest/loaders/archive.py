@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from core.errors import DocumentError
-from ingest.loaders.formats import format_of, is_unsupported_document, refusal, suffix_of
+from ingest.loaders.formats import (
+    FORMATS,
+    docset_of,
+    format_of,
+    is_docset_part,
+    is_unsupported_document,
+    refusal,
+    suffix_of,
+)
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
 from ingest.loaders.zip_safe import SafeZip, ZipBudget, ZipBudgetError
@@ -67,6 +77,11 @@ def watch(enter: Callable[[str], bool]) -> None:
     """Have `enter` asked with the name of each member whether it is to be read."""
     global _enter
     _enter = enter
+
+
+def is_entered(relative: str) -> bool:
+    """Tell whether a member of this name is to be read, once before it is."""
+    return _enter(relative)
 
 
 def is_document(name: str) -> bool:
@@ -133,7 +148,11 @@ def _documents(
             reason = "several members have this name; the last one is read"
             yield LoadFailure(path=f"{relative}/{storable(name)}", reason=reason)
         names = container.names()
+        docsets: defaultdict[str, list[str]] = defaultdict(list)
         for name, shown in zip(names, decode_names(names), strict=True):
+            if docset := docset_of(name):
+                docsets[docset].append(name)
+                continue
             if _is_skipped(shown):
                 continue
             member = f"{relative}/{storable(shown)}"
@@ -143,6 +162,39 @@ def _documents(
                 raise
             except DocumentError as error:
                 yield LoadFailure(path=member, reason=error.rule)
+        for docset, members in docsets.items():
+            with tempfile.TemporaryDirectory() as scratch:
+                yield from _unpack(container, docset, members, Path(scratch), relative)
+                shown = f"{relative}/{storable(docset)}"
+                try:
+                    yield from FORMATS["docset"].loader()(Path(scratch, docset), shown, limits)
+                except ZipBudgetError:
+                    raise
+                except DocumentError as error:
+                    yield LoadFailure(path=shown, reason=error.rule)
+
+
+def _unpack(
+    container: SafeZip, docset: str, names: Sequence[str], folder: Path, relative: str
+) -> Iterator[LoadFailure]:
+    """Write what is read of a docset into a folder."""
+    (folder / docset).mkdir(parents=True)
+    for name in names:
+        if not is_docset_part(name[len(docset) + 1 :]) or posixpath.normpath(name) != name:
+            continue
+        try:
+            write_pieces(folder / name, container.chunks(name))
+        except ZipBudgetError:
+            raise
+        except DocumentError as error:
+            yield LoadFailure(path=f"{relative}/{storable(name)}", reason=error.rule)
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file and the folders around it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.writelines(pieces)
 
 
 def _is_skipped(name: str) -> bool:

@@ -12,11 +12,11 @@ from pathlib import Path, PurePath
 from ingest.types import Loaded
 
 _PICKLE = "a pickle runs code when it is opened, so that it never is; give the text it holds"
-_ARCHIVE = "an archive of this kind is not opened; pack the files as ZIP"
+ARCHIVE = "an archive of this kind is not opened; pack the files as ZIP"
 _REFUSED = {
     **dict.fromkeys((".pkl", ".pickle", ".joblib", ".dill", ".pt", ".pth", ".ckpt"), _PICKLE),
     **dict.fromkeys((".npy", ".npz"), "a NumPy array may hold a pickle; give a CSV"),
-    **dict.fromkeys((".rar", ".7z", ".tar", ".tgz", ".tar.gz", ".tbz2", ".txz"), _ARCHIVE),
+    **dict.fromkeys((".rar", ".7z", ".tar", ".tbz2", ".txz"), ARCHIVE),
 }
 
 
@@ -107,6 +107,7 @@ class Format:
         return found
 
 
+DOCSET = ".docset"
 FORMATS = {
     "markdown": Format("text.markdown", (".md", ".markdown", ".mdx"), text_share=2),
     "text": Format("text.plain_text", (".txt", ".text", ".rst", ".org", ".log"), text_share=2),
@@ -135,8 +136,48 @@ FORMATS = {
         records=True,
     ),
     "archive": Format("archive", (".zip",), records=True, writes=True),
+    "docset": Format("web.docset", (DOCSET, ".tgz", ".tar.gz"), records=True, writes=True),
 }
 _BY_SUFFIX = {suffix: name for name, one in FORMATS.items() for suffix in one.suffixes}
+
+
+DOCSET_INDEX = "Contents/Resources/docSet.dsidx"
+DOCSET_PROPERTIES = ("Contents/Info.plist", "meta.json")
+DOCSET_PAGES = "Contents/Resources/Documents/"
+_DOCSET = re.compile(rf"(?:[^/]+/)*?[^/]+{re.escape(DOCSET)}(?=/)", re.IGNORECASE)
+_PAGE = re.compile(rf"{DOCSET_PAGES}.*\.x?html?", re.IGNORECASE | re.DOTALL)
+
+
+def docset_of(name: str) -> str:
+    """Return the docset, a folder, that a member of an archive is in, "" for none."""
+    match = _DOCSET.match(name)
+    return match[0] if match else ""
+
+
+def is_docset_part(name: str) -> bool:
+    """Tell whether a file of a docset, named from there on, is read: a page, index, properties."""
+    return name in (DOCSET_INDEX, *DOCSET_PROPERTIES) or _PAGE.fullmatch(name) is not None
+
+
+def source_files(path: Path) -> list[Path]:
+    """Return what is read of a source: the file itself, or the files of a docset, links excepted.
+
+    Raises OSError where a folder cannot be listed.
+    """
+    if not path.is_dir():
+        return [path]
+    found: list[str] = []
+    waiting = [path]
+    while waiting:
+        for entry in waiting.pop().iterdir():
+            name = entry.relative_to(path).as_posix()
+            if entry.is_symlink():
+                continue
+            if entry.is_dir():
+                waiting.append(entry)
+            elif is_docset_part(name) and entry.is_file():
+                found.append(name)
+    return [path / name for name in sorted(found)]
 
 
 _PDF = b"%PDF-"

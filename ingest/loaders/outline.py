@@ -154,6 +154,11 @@ class Outline:
         if name != text:  # a paragraph that was given the style of a heading
             self.prose(text)
 
+    def close(self, level: int) -> None:
+        """End the open sections of this level and deeper ones."""
+        self._flush()
+        self._path = [entry for entry in self._path if entry[0] < level]
+
     def prose(self, text: str, *, tight: bool = False) -> None:
         """Add a paragraph; a tight one (list item) follows the previous line directly."""
         if text.strip():

@@ -66,6 +66,8 @@ def _format_name(path: Path) -> str:
     named = format_of(path.name)
     if named is None:
         raise DocumentError(refusal(path.name))
+    if path.is_dir():  # a docset: discovery gives no other folder
+        return named
     head = head_of(path)
     suffix = suffix_of_content(head, path)
     found = format_of(f"x{suffix}") if suffix else None

@@ -40,7 +40,7 @@ class RefusedError(PermissionError):
 
 
 class Confinement:
-    """Refuse network, programs, writing, and reading of all but the file at hand.
+    """Refuse network, programs, writing, and reading of all but the file, or docset, at hand.
 
     Writing is allowed below the folder for temporary files, which is private to the process.
     """
@@ -49,7 +49,7 @@ class Confinement:
         """Remember what may be read: the interpreter, its libraries, this code."""
         self.file = ""
         self._scratch = os.path.realpath(tempfile.gettempdir())
-        code = (ROOT / name for name in ("languages", "core", "ingest"))
+        code = (ROOT / name for name in ("languages", "core", "ingest", "stores"))
         libraries = (entry for entry in sys.path if entry and Path(entry).resolve() != ROOT)
         roots = (*_READABLE, sys.prefix, sys.base_prefix, *libraries, *code, self._scratch)
         self._roots = tuple({os.path.realpath(root) for root in map(str, roots)})
@@ -79,7 +79,7 @@ class Confinement:
         if (flags or 0) & _WRITING or (mode and set(mode) & set("wax+")):
             if real != os.devnull and not _below(real, self._scratch):
                 raise RefusedError("a parser may not write files")
-        elif real != self.file and not any(_below(real, root) for root in self._roots):
+        elif not any(_below(real, root) for root in (self.file or self._scratch, *self._roots)):
             raise RefusedError("a parser may not open another file")
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import DocumentError
+from ingest.loaders.formats import source_files
 from ingest.loaders.limits import MB, LoadLimits
 from ingest.sandbox.confine import ROOT, SCRATCH
 from ingest.types import Loaded, LoadFailure, ParsedDocument
@@ -185,7 +186,7 @@ class ParsedFile:
         self._limits = limits
         self._path, self._relative = path, relative
         self._longest = limits.max_characters * _BYTES_PER_CHARACTER + MB
-        self._size = path.stat().st_size
+        self._size = sum(file.stat().st_size for file in source_files(path))
         self._most = self._longest + _BYTES_PER_BYTE * (self._size + limits.zip_total_mb * MB)
         self._received = 0
         self._waited = 0.0

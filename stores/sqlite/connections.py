@@ -35,14 +35,21 @@ _FAILURES = {
 BUSY_S = 5.0  # chosen, not measured: SQLite's usual patience with another process's write
 
 
-def connect(path: Path | str, wait_s: float = BUSY_S, *, shared: bool = False) -> Connection:
+def connect(
+    path: Path | str, wait_s: float = BUSY_S, *, shared: bool = False, uri: bool = False
+) -> Connection:
     """Open a file, by one thread unless `shared`; a lock of it is waited for.
 
     One without a name, "", is in memory until it grows. What a file that somebody may have written
     has in its schema calls no function of ours.
     """
     connection = sqlite3.connect(
-        path, wait_s, isolation_level=None, check_same_thread=not shared, factory=Connection
+        path,
+        wait_s,
+        isolation_level=None,
+        check_same_thread=not shared,
+        factory=Connection,
+        uri=uri,
     )
     connection.execute("PRAGMA trusted_schema=OFF")
     return connection

@@ -5,14 +5,11 @@ from __future__ import annotations
 import pytest
 from stage_builders import ANN, hit, ids, searched
 
-import retrievers.factors as module
+from core.fields.retrieval import FACTOR_AMOUNTS
 from retrievers.factors import code_share, factors, is_index_page
 from retrievers.versions import asked_version, version_distance, version_notes
 
-AMOUNTS = (
-    *("VERSION_EXACT", "VERSION_NEAR", "VERSION_FAR", "CODE", "CODE_OTHER"),
-    *("INDEX_PAGE", "API_NAME", "HEADING"),
-)
+AMOUNTS = "selection.factor_amounts"
 CODE = "import os\nx = os.getcwd()\nprint(x)"
 CONTENTS = "\n".join(f"{n}. Chapter about things ..... {n * 7}" for n in range(1, 12))
 
@@ -175,11 +172,10 @@ def test_an_api_name_counts_when_it_is_there_exactly(index, text, amount) -> Non
     assert added(index, "what does scan_all() do", hit("a", text))["a"] == pytest.approx(amount)
 
 
-def test_nothing_is_added_but_by_the_constants(index, monkeypatch) -> None:
-    for name in AMOUNTS:
-        monkeypatch.setattr(module, name, 0.0)
+def test_nothing_is_added_but_by_the_amounts(index) -> None:
+    none = index(**{AMOUNTS: [f"{name}=0" for name in FACTOR_AMOUNTS]})
     evidence = [hit("a", CONTENTS, version="1.0"), hit("b", CODE, version="2.1")]
-    assert factors(searched(index(), "how to use os.getcwd in 2.1"), evidence) == (evidence, "")
+    assert factors(searched(none, "how to use os.getcwd in 2.1"), evidence) == (evidence, "")
 
 
 @pytest.mark.parametrize(
@@ -200,6 +196,28 @@ def test_what_is_filed_under_words_of_the_query_gains_by_their_share(
     """In an empty collection all words are equally rare."""
     filed = hit("a", "Some text.", 0.2, title=title, metadata={"keywords": keywords})
     after, note = factors(searched(index(), query), [filed])
-    gain = module.HEADING * share
+    gain = FACTOR_AMOUNTS["heading"] * share
     assert after[0].score - 0.2 == pytest.approx(gain)
     assert ("heading" in note) is bool(share)
+
+
+def test_titles_and_beginnings_count_where_a_profile_says_so(index) -> None:
+    evidence = [
+        hit("a", "Text.", title="Harbour pilots", ordinal=0),
+        hit("b", "Text.", title="Pilots of the air", ordinal=3),
+    ]
+    made = index(**{AMOUNTS: ["title=0.2", "opening=0.1", "heading=0"]})
+    question = "who pays the harbour pilots today"
+    after, _ = factors(searched(made, question), evidence)
+    found = {item.chunk_id: item.scores for item in after}
+    assert found["a"]["factors: opening"] == pytest.approx(0.1)
+    assert found["a"]["factors: title"] == pytest.approx(2 * found["b"]["factors: title"])
+    assert "factors: opening" not in found["b"]
+    after, _ = factors(searched(made, "what does harbour.pilots() do"), evidence)
+    assert not any("factors: opening" in item.scores for item in after)
+
+
+@pytest.mark.parametrize("given", ["title", "title=x", "title=2", "nothing=0.1", "title=0.1e9"])
+def test_an_amount_that_is_none_is_refused(index, given: str) -> None:
+    with pytest.raises(ValueError, match="NAME=AMOUNT"):
+        index(**{AMOUNTS: [given]})

@@ -29,14 +29,20 @@ _OPTION = re.compile(r"\s*:[\w-]+:(?:\s.*)?")
 _CODE = {"code", "code-block", "sourcecode", "testcode", "doctest", "parsed-literal", "math"}
 _NO_PROSE = {
     "toctree", "include", "image", "contents", "highlight", "currentmodule", "module", "py:module",
-    "automodule", "raw", "meta", "index", "literalinclude", "testsetup", "only", "plot", "comment",
+    "py:currentmodule", "automodule", "raw", "meta", "index", "literalinclude", "testsetup", "only",
+    "plot", "comment",
 }  # fmt: skip
+_MODULES = {"module", "py:module", "automodule", "currentmodule", "py:currentmodule"}
+_DEFINES = re.compile(
+    r"(?:py:|c:|cpp:|js:)?(?:auto)?(?:function|class|method|data|attribute|exception|property)"
+)
+_API_LEVEL = 20  # of a heading for a name of an API: below all that are written; chosen
 _MAX_DEPTH = 8  # a bound against hostile nesting; chosen, not measured
 _ORG_HEADING = re.compile(r"(\*+)\s+(?:(?:TODO|DONE)\s+)?(.+?)(?:\s+:[\w:@]+:)?\s*")
 
 
-def add_restructured_text(outline: Outline, text: str, *, depth: int = 0) -> None:
-    """Add the blocks of reStructuredText to an outline."""
+def add_restructured_text(outline: Outline, text: str, *, depth: int = 0, module: str = "") -> None:
+    """Add the blocks of reStructuredText to an outline; `module` is what its names are in."""
     lines = text.split("\n")
     levels: dict[str, int] = {}
     at = 0
@@ -55,7 +61,8 @@ def add_restructured_text(outline: Outline, text: str, *, depth: int = 0) -> Non
         elif directive or _EXPLICIT.match(line.strip()):
             body, at = _take_indented(lines, at + 1, _indent(line))
             name, argument = directive.groups() if directive else ("comment", "")
-            _add_directive(outline, name.lower(), argument, body, depth)
+            module = argument.strip() if name.lower() in _MODULES else module
+            _add_directive(outline, name.lower(), argument, body, depth, module)
         elif table := _table_at(lines, at):
             outline.add(table_text(table[0]), "table")
             at = table[1]
@@ -158,7 +165,9 @@ def _take_indented(lines: list[str], at: int, outer: int) -> tuple[list[str], in
     return [line[margin:] for line in body], end
 
 
-def _add_directive(outline: Outline, name: str, argument: str, body: list[str], depth: int) -> None:
+def _add_directive(
+    outline: Outline, name: str, argument: str, body: list[str], depth: int, module: str
+) -> None:
     while body and _OPTION.fullmatch(body[0]):
         body = body[1:]
     text = "\n".join(body).strip("\n")
@@ -167,14 +176,29 @@ def _add_directive(outline: Outline, name: str, argument: str, body: list[str], 
     elif name in _NO_PROSE:
         return
     elif name == "autosummary":
-        outline.prose("\n".join(line.strip() for line in body if line.strip()))
+        listed = (line.strip().lstrip("~") for line in body if line.strip())
+        outline.prose("\n".join(_full_name(line, module) for line in listed))
+    elif _DEFINES.fullmatch(name) and argument:
+        named, bracket, rest = argument.partition("(")
+        whole = _full_name(named.strip(), module)
+        outline.heading(_API_LEVEL + depth, whole)
+        outline.prose(f"{whole}{bracket}{rest}")
+        if depth < _MAX_DEPTH:
+            add_restructured_text(outline, text, depth=depth + 1, module=whole)
+        outline.close(_API_LEVEL + depth)
     else:
         if any(c.isalpha() for c in argument):
             outline.prose(_inline(argument))
         if depth < _MAX_DEPTH:
-            add_restructured_text(outline, text, depth=depth + 1)
+            add_restructured_text(outline, text, depth=depth + 1, module=module)
         else:
             outline.prose(text)
+
+
+def _full_name(name: str, module: str) -> str:
+    """Return a name with its module: readers ask for "jax.tree.map", a page lists "map"."""
+    root = module.split(".")[0]
+    return name if not module or f"{name}.".startswith(f"{root}.") else f"{module}.{name}"
 
 
 def _add_paragraph(outline: Outline, lines: list[str], at: int) -> int:

@@ -17,6 +17,12 @@ from ingest.loaders.outline import (
     write_below,
     write_superscript,
 )
+from ingest.loaders.web.definitions import (
+    defined_name,
+    is_definition_list,
+    read_notices,
+    signature_of,
+)
 from ingest.loaders.web.styles import above, remove_unseen
 from ingest.types import Block, ParsedDocument
 
@@ -161,6 +167,7 @@ _PERMALINKS = frozenset(("¶", "#", "🔗", "[source]", "[edit]", "[]"))
 _FURNITURE_CLASS = re.compile(
     r"(?<![\w-])(?:navbox|navbar|breadcrumbs?|catlinks|noprint|mw-portlet|mw-editsection|mw-jump-link|"
     r"vector-(?:menu|dropdown|toc)[\w-]*|toc|toctree-wrapper|sidebar|sphinxsidebar|skip-link|"
+    r"linenos|linenodiv|md-content__button|md-source-file|theme-doc-(?:version-badge|footer)|"
     r"cookie[\w-]*|pagination|social-share|share-buttons|headerlink|screen-reader-text)(?![\w-])"
 )
 _MIN_PARAGRAPHS = 3  # in a noscript; fewer are a notice; chosen, not measured
@@ -184,14 +191,21 @@ class HtmlWalk:
         self._item = ""
         self._label = ""
         self._counts: dict[int, int] = {}
+        self._lists: list[bool] = []  # the <dl> around, and whether they explain names of an API
+        self._links = 0
+        self.linked = 0  # characters that are links
 
     def run(self, root: LexborNode) -> None:
         """Visit every node below `root` in reading order."""
         for tag, entering in visit(root, self._enter):
             if tag in _CODE_INLINE:
                 self._words.append("`")
+            elif tag == "a":
+                self._links += 1 if entering else -1
             elif tag not in _INLINE:
                 self._flush(term=tag == "dt" and not entering)
+                if tag == "dl" and not entering and self._lists.pop():
+                    self._outline.close(self._level)
                 if entering and tag == "li":
                     self._item = self._label
                 elif tag == "dl" and self._item:  # a term without a definition
@@ -203,7 +217,9 @@ class HtmlWalk:
         """Say whether to go into a node; take whole the ones that are a block themselves."""
         tag = node.tag or ""
         if tag == "-text":
-            self._words.append(node.text_content or "")
+            text = node.text_content or ""
+            self._words.append(text)
+            self.linked += len(text.strip()) if self._links else 0
         elif self._is_dropped(node, tag):
             pass
         elif tag == "br":
@@ -223,15 +239,26 @@ class HtmlWalk:
             return True
         elif tag in _HEADINGS:
             self._flush()
-            self._outline.heading(_HEADINGS[tag], text_of(node).rstrip("¶# \n"))
+            self._outline.heading(_HEADINGS[tag], text_of(node).rstrip("¶# \u200b\n"))
         elif tag == "pre":
             self._flush()
             self._outline.add(text_of(node).strip("\n").rstrip(), "code")
         elif tag == "table":
             return self._enter_table(node)
+        elif tag == "dt" and any(self._lists) and (name := defined_name(node)):
+            self._flush()
+            self._outline.heading(self._level, name)
+            self._outline.prose(signature_of(node))
         else:
+            if tag == "dl":
+                self._lists.append(is_definition_list(node))
             return True
         return False
+
+    @property
+    def _level(self) -> int:
+        """Return the level of a name of an API: below all headings, members below their class."""
+        return len(_HEADINGS) + 1 + sum(self._lists)
 
     def _label_of(self, item: LexborNode) -> str:
         """Return the number or bullet before an item; call it once for each, in order."""
@@ -255,6 +282,7 @@ class HtmlWalk:
         if max((sum(bool(cell.strip()) for cell in row) for row in rows), default=0) < 2:
             return True
         self._flush()
+        self.linked += sum(len(link.text(deep=True).strip()) for link in node.css("a"))
         caption = node.css_first("caption")
         if caption is not None:
             self._outline.prose(" ".join(text_of(caption).split()))
@@ -301,6 +329,7 @@ def _number(node: LexborNode, name: str) -> int | None:
 
 # A part is the main one when it has this share of the words (source not recorded).
 _MAIN = {"main, [role=main]": 0.3, "article": 0.5}
+_NAVIGATION = 0.8  # of a page that only leads to others; chosen, not measured
 _SIGN_BYTES = 24  # of UTF-8: some words, or eight Chinese signs; chosen, not measured
 _MAX_DEPTH = 2000  # a bound against hostile nesting; chosen, not measured
 # Tags whose end may be left out, and those that have none, say nothing about the depth.
@@ -343,15 +372,20 @@ _META_NAMES = {
     "article:published_time": "published",
     "og:url": "url",
     "version": "version",
+    "docsearch:version": "version",
+    "docusaurus_version": "version",
 }
 
 
 def load(relative: str, text: str) -> Iterator[ParsedDocument]:
     """Yield the one document of an HTML file."""
     tree, unseen = _tree(text)
-    blocks, heading = _blocks(tree)
-    titles = (_title(tree), heading)
-    found = ParsedDocument.of_file(relative, "html", blocks, _metadata(tree), *titles)
+    blocks, heading, navigation = _blocks(tree)
+    described = {**_metadata(tree), **read_notices(tree)}
+    if navigation:
+        described["navigation"] = True
+    titles = (_title(tree, heading), heading)
+    found = ParsedDocument.of_file(relative, "html", blocks, described, *titles)
     yield found.model_copy(update={"unseen": unseen})
 
 
@@ -385,17 +419,23 @@ def _tree(text: str, *, styled_elsewhere: bool = False) -> tuple[LexborHTMLParse
     return tree, remove_unseen(tree, styled_elsewhere=styled_elsewhere)
 
 
-def _blocks(tree: LexborHTMLParser) -> tuple[list[Block], str]:
-    """Prefer the main parts of a page; a page that is all furniture is read whole."""
+def _blocks(tree: LexborHTMLParser) -> tuple[list[Block], str, bool]:
+    """Return blocks, first heading, and whether all of it is navigation.
+
+    Prefer the main parts of a page; a page that is all furniture is read whole.
+    """
     root = tree.body or tree.root
     if root is None:
-        return [], ""
-    blocks, heading = _walk([root])
+        return [], "", False
+    blocks, heading, linked = _walk([root])
     for selector, share in _MAIN.items():
-        part, part_heading = _walk(_outermost(tree.css(selector)), is_part=True)
+        part, part_heading, part_linked = _walk(_outermost(tree.css(selector)), is_part=True)
         if part and _size(part) >= share * _size(blocks):
-            return part, part_heading or heading
-    return (blocks, heading) if blocks else _walk([root], keep_furniture=True)
+            blocks, heading, linked = part, part_heading or heading, part_linked
+            break
+    if blocks:
+        return blocks, heading, linked > _NAVIGATION * _size(blocks)
+    return (*_walk([root], keep_furniture=True)[:2], True)
 
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
@@ -406,24 +446,28 @@ def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
 
 def _walk(
     roots: list[LexborNode], *, keep_furniture: bool = False, is_part: bool = False
-) -> tuple[list[Block], str]:
+) -> tuple[list[Block], str, int]:
+    """Return the blocks, the first heading, and how many characters are links."""
     outline = Outline()
     walk = HtmlWalk(outline, keep_furniture=keep_furniture, is_part=is_part)
     for root in roots:
         walk.run(root)
-    return outline.finish(), outline.first_heading
+    return outline.finish(), outline.first_heading, walk.linked
 
 
 def _size(blocks: list[Block]) -> int:
     return sum(len(block.text) for block in blocks)
 
 
-def _title(tree: LexborHTMLParser) -> str:
+def _title(tree: LexborHTMLParser, heading: str) -> str:
     # "svg > title" names a drawing.
     node = tree.css_first("head > title")
     shown = " ".join(node.text(deep=True).split()) if node is not None else ""
     if not shown and (og := tree.css_first('meta[property="og:title"]')) is not None:
         shown = " ".join((og.attributes.get("content") or "").split())
+    # What follows the heading is the name of the site, the same on every page.
+    if heading and re.match(rf"{re.escape(heading)}\s*(?:[—–|·]|::| - )", shown):
+        return heading
     return shown.rstrip("#¶ ")
 
 
@@ -436,8 +480,10 @@ def _metadata(tree: LexborHTMLParser) -> dict[str, object]:
         attributes = node.attributes
         given = attributes.get("name") or attributes.get("property") or attributes.get("http-equiv")
         name = _META_NAMES.get((given or "").lower())
-        if name and attributes.get("content"):
-            found.setdefault(name, attributes["content"])
+        value = attributes.get("content")
+        numbered = name != "version" or re.search(r"\d", value or "")  # "latest" is none
+        if name and value and numbered:
+            found.setdefault(name, value)
     canonical = tree.css_first('link[rel="canonical"]')
     if canonical is not None and canonical.attributes.get("href"):
         found.setdefault("url", canonical.attributes["href"])

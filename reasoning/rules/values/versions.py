@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from core.deprecation import deprecation_notes
 from core.language.cues import cues
-from core.types import Evidence
+from core.types import Evidence, Understanding
 
 DOTTED = re.compile(r"(?<![\w.,/$€£])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w%]|[.,]\d)")
 
@@ -27,3 +29,19 @@ def is_other_version(question: str, language: str, item: Evidence) -> bool:
         for one in asked
         for other in versions
     )
+
+
+def version_warnings(query: Understanding, evidence: Sequence[Evidence]) -> list[str]:
+    """Warn of evidence that is deprecated, and of another version than the question names."""
+    others = sorted(
+        {
+            item.version
+            for item in evidence
+            if item.version and is_other_version(query.question, query.language, item)
+        }
+    )
+    notes = deprecation_notes(evidence)
+    if others:
+        asked = ", ".join(versions_in(query.question, query.language))
+        notes.append(f"asked about version {asked}, but found version {', '.join(others)}")
+    return notes

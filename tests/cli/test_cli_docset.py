@@ -1,0 +1,57 @@
+"""Two versions of a docset side by side: filters, versions and deprecation in search and ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import Carrel
+from docset_files import Name, definition, page, write_docset
+
+NOTICE = (
+    '<div class="deprecated"><p><span class="versionmodified">Deprecated since version 2.0: </span>'
+    "Use kite.lift instead.</p></div>"
+)
+
+
+@pytest.fixture
+def data(carrel: Carrel, tmp_path: Path) -> Path:
+    for version, seconds in (("1.0", 30), ("2.0", 45)):
+        timeout = f"<p>The launch timeout of the winch is {seconds} seconds.</p>"
+        soar = f"<p>kite.soar returns the height of the kite in metres.</p>{NOTICE}"
+        pages = {
+            "winch.html": page("Winch", timeout, Name("kite.Winch", "Class")),
+            "soar.html": page(
+                "kite.soar", definition("kite.soar", "line", soar), Name("kite.soar")
+            ),
+        }
+        write_docset(tmp_path / "docs" / version, pages, version=version)
+    done = carrel("ingest", tmp_path / "docs", "-c", "kites", data=tmp_path / "data")
+    assert done.code == 0, done.err
+    return tmp_path / "data"
+
+
+def test_versions_types_and_frameworks_are_kept_apart(carrel: Carrel, data: Path) -> None:
+    ask = ("ask", "What is the launch timeout of the winch?", "-c", "kites", "--json")
+    for version, seconds in (("1.0", "30"), ("2.0", "45")):
+        found = carrel(*ask, "--where", f"version={version}", data=data).json
+        assert f"{seconds} seconds" in found["answer"]
+        named = carrel(*ask[:1], f"{ask[1][:-1]} in version {version}?", *ask[2:], data=data).json
+        assert f"{seconds} seconds" in named["answer"]
+        assert {one["version"] for one in named["evidence"][:1]} == {version}
+    search = ("search", "winch", "-c", "kites", "--json", "--where")
+    kinds = carrel(*search, "type=class", data=data).json["results"]
+    assert {one["document_id"].rsplit("/")[-1] for one in kinds} == {"winch.html"}
+    assert carrel(*search, "framework=kite", data=data).json["results"]
+    assert not carrel(*search, "framework=ocean", data=data).json["results"]
+
+
+def test_an_answer_warns_of_deprecation_and_of_another_version(carrel: Carrel, data: Path) -> None:
+    asked = ("-c", "kites", "--json")
+    found = carrel("ask", "What does kite.soar return?", *asked, data=data).json
+    assert not found["refused"]
+    (warning,) = [one for one in found["warnings"] if one.startswith("deprecated: ")]
+    assert "Use kite.lift instead." in warning
+    other = carrel("ask", "What is the launch timeout of the winch in 7.5?", *asked, data=data).json
+    assert other["refused"]
+    assert "asked about version 7.5, but found version 1.0, 2.0" in other["warnings"]
