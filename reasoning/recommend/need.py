@@ -265,8 +265,8 @@ def _read_numbers(need: Need, spec: ToolSpec) -> None:
         near = [nearest(reading, place, ("field", "hint"), back=back) for back in (True, False)]
         named = any(p is not None for p in near)
         marks = any(reading.matches[p].is_a("order gt", "order lt") for p in reading.used)
-        dated = one["op"] == "=" and one["field"] in schema.dates
-        if (one["op"] == "=" and not dated) or not (named or marks):
+        dated = one["field"] in schema.dates
+        if not dated if one["op"] == "=" else not (named or marks or dated):
             continue
         behind = reading.matches[place + 1 : place + 2]  # "50 forks", whatever stands before
         fields = [m.name for phrase in behind for m in phrase.of("field") if schema.numeric(m.name)]

@@ -62,6 +62,8 @@ def _rows(one: Suggestion, need: Need) -> list[Claim]:
         (order.index(label), match)
         for match in _ROW.finditer(card.text)
         if (label := match["label"].strip().casefold()) in order
+        # The language that a text is in is seen, and no reason unless it is asked for.
+        and (label in asked or match["value"].strip() != card.language)
     ]
     found: list[Claim] = []
     for _, match in sorted(rows, key=lambda row: row[0]):

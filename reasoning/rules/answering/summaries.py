@@ -151,7 +151,7 @@ def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolS
     if asked.name.casefold() in words.any_of("pronoun"):
         asked = asked._replace(name="", sure=True, here=True)
     if part and part.about and asked.here:  # what was spoken of before, or else all there is
-        asked = asked._replace(name=part.about, topic=True)
+        asked = asked._replace(name=part.about)
     arguments = {
         "document": asked.name,
         "chapter": asked.chapter,
