@@ -11,6 +11,7 @@ from reasoning.rules.answering.headings import headings_of
 from reasoning.rules.answering.relevance import Relevance, Sentence
 from reasoning.rules.lexicon import STEERING, Lexicon, lexicon
 from reasoning.rules.topic import content_runs, entities
+from reasoning.rules.values.nameless import asked_act
 from reasoning.types import Nearest
 
 LEAST = 0.25  # share of the question's words that a sentence or its heading must say; by hand
@@ -93,7 +94,9 @@ def _better(
     """Return a question that the evidence answers, about its topic or the nearest passage's."""
     words = lexicon(question.language)
     known = question.text
-    for one in lacking:
+    act = asked_act(known, words).terms  # what is done is no topic
+    done = [known[t.start : t.end] for t in analyze(known, words.language) if t.term in act]
+    for one in (*lacking, *done):
         known = known.replace(one, " | ")
     topics = [*entities(known, words), *sorted(content_runs(known, words), key=len, reverse=True)]
     topics = [POSSESSIVE.sub("", one) for one in topics if one in question.text]

@@ -75,7 +75,8 @@ def names_agent(text: str, act: AskedAct, asked: frozenset[str], words: Lexicon)
         return False
     new = [one for one in tokens if _is_new(text, one, asked, words)]
     if words.known.dictionary:
-        return any(_has_case(text, one, act.cases, words) for one in new)
+        after = dict(zip(tokens, tokens[1:], strict=False))
+        return any(_may_act(text, one, after.get(one), act.cases, words) for one in new)
     if act.objective:
         return bool(new)
     agents = (_agents(text, tokens, place, act, words) for place in places)
@@ -112,9 +113,15 @@ def _is_new(text: str, token: Token, asked: frozenset[str], words: Lexicon) -> b
     return not small and token.term not in asked and not words.found("day_name", word)
 
 
-def _has_case(text: str, token: Token, cases: frozenset[str], words: Lexicon) -> bool:
-    likeliest = readings(_written(text, token), words.known.dictionary)[:2]
-    return any(one.pos == "NOUN" and one.case in cases for one in likeliest)
+def _may_act(
+    text: str, token: Token, after: Token | None, cases: frozenset[str], words: Lexicon
+) -> bool:
+    """Tell whether a word is a noun in one of the cases, or stands for one: "дежурный"."""
+    found = readings(_written(text, token), words.known.dictionary)[:3]
+    behind = readings(_written(text, after), words.known.dictionary)[:3] if after else ()
+    alone = not any(one.pos in ("NOUN", "ADJF", "PRTF") for one in behind)
+    kinds = ("NOUN", "ADJF") if alone else ("NOUN",)
+    return any(one.pos in kinds and one.case in cases for one in found)
 
 
 def _agents(
