@@ -253,6 +253,9 @@ def test_only_and_except_give_no_verdict(rules: Rules) -> None:
     [
         ("Can porters work at night?", "Office staff may work at night."),
         ("May I borrow nine books?", "You may borrow five books."),
+        ("Is fuel sold at the quay?", "Fuel was sold at the quay."),
+        ("Is fuel sold at the quay?", "Fuel is sold at the quay from 2029."),
+        ("Does the bar close?", "The bar almost closed."),
         ("Is nightly.sh still used?", "The script nightly.sh has been replaced by a timer."),
         ("Are alerts sent during maintenance?", "Alerts are silenced during maintenance windows."),
     ],

@@ -30,7 +30,7 @@ from reasoning.rules.answering.relevance import (
 )
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.grade import ANSWERS, PARTLY
-from reasoning.rules.lexicon import lexicon
+from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.values.forms import NUMBER
 from reasoning.rules.values.value_spans import has_date, plain_title
 
@@ -84,6 +84,7 @@ LONG = 3  # sentences after which no other is added
 # thing. By hand, since public sets hold no verdicts.
 VERDICT_LEXICAL = 0.25
 CLAUSE_ENDS = re.compile(r"[,;:，；：]|\s[–—-]\s")
+YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 AMOUNT = re.compile(r"(?<![\w-])\d+(?:[.,]\d+)*")  # a number that is no part of a name
 SAME_SHARE = 0.7  # chosen, not measured
 ITEM_SHARE = 0.75  # chosen, not measured
@@ -197,6 +198,8 @@ def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]
     own_verdict = rf"(?:^|[?？]\s*)(?:{'|'.join(own)})[\s,.，。:：—-]"
     if re.search(own_verdict, sentence.text, re.IGNORECASE) or sentence.text.endswith(("?", "？")):
         return ""  # "No, …": it says its verdict itself, as does the reply to a question
+    if _is_of_another_time(sentence.text, wanted.text, words, asked):
+        return ""
     if words.found("exclusive", sentence.text):
         return ""  # "only", "except": what is asked about may be inside or outside
     denied = len(asked.all_of("negation", wanted.text))
@@ -207,6 +210,16 @@ def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]
         behind = terms_of(sentence.text[other.end() :], words.language)
         denied += bool((behind - before) & wanted.asked)
     return "no" if denied % 2 else "yes"
+
+
+def _is_of_another_time(text: str, question: str, words: Lexicon, asked: Lexicon) -> bool:
+    """Tell whether a sentence speaks of another time than a question, or of what nearly was so."""
+    said = {one.group().casefold() for one in words.all_of("another_time", text)}
+    if said != {one.group().casefold() for one in asked.all_of("another_time", question)}:
+        return True
+    dates = {one.group().casefold() for one in words.all_of("day_name", text)}
+    dates |= set(YEAR.findall(text))
+    return any(one not in question.casefold() for one in dates)
 
 
 def _denies(sentence: Sentence, wanted: QueryTerms) -> bool:
