@@ -146,9 +146,12 @@ def _mark(text: str, start: int, end: int, value: str) -> int:
 def _read_languages(need: Need) -> None:
     for code in known_languages():
         match = cue(f"spoken_{code}").search(need.text)
-        if match and not is_denied(need.text, match.start()):
-            constraint = Constraint(wanted=match[0], field="language", filters=[f"language={code}"])
-            need.add("text language", constraint, match.span())
+        if match:
+            denied = is_denied(need.text, match.start())
+            wanted = f"not {match[0]}" if denied else match[0]
+            filters = [f"language{'!=' if denied else '='}{code}"]
+            constraint = Constraint(wanted=wanted, field="language", filters=filters)
+            need.add("text language", constraint, with_marks(need.text, *match.span()))
     info = need.roles.get("language")
     found = _found(need.text, info) if info else []
     marks = {one: _mark(need.text, *one) for one in found}

@@ -86,6 +86,7 @@ FREE = "license=AGPL-3.0|Apache-2.0|BSD-3-Clause|GPL-2.0|LGPL-3.0|MIT|MIT / AGPL
         ("宽松许可证的 Python 数据可视化库", "数据可视化库",
          ["metadata.language=Python", PERMISSIVE]),
         ("自由许可证的数据库", "数据库", [FREE]),
+        ("parsers, but not in Russian", "parsers", ["language!=ru"]),
         ("a guide to gardens in Ukrainian", "guide to gardens", ["language=uk"]),
         ("reader of Apache Parquet, permissive licence", "reader of Apache Parquet", [PERMISSIVE]),
         ("Java or Rust ORM, MIT or Apache 2.0", "ORM",

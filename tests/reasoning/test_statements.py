@@ -11,7 +11,13 @@ import pytest
 
 from core.notes import NoteDraft, TurnSource
 from languages.language import read_yaml
-from reasoning.statements import asks_to_keep, find_statements, question_beside, repeats_answer
+from reasoning.statements import (
+    asks_to_keep,
+    find_statements,
+    question_beside,
+    repeats_answer,
+    stated_values,
+)
 
 ROWS = read_yaml(Path(__file__).with_name("statement_rows.yaml"))
 LABELS = read_yaml(Path(__file__).with_name("labelled_turns.yaml"))
@@ -178,3 +184,17 @@ def test_talk_of_others_leaves_almost_no_note_and_most_facts_of_theirs_one() -> 
                 counts[f"{label} kept"] += bool(stated(texts[one]))
     assert counts["talk"] >= 500 and counts["talk kept"] <= 0.02 * counts["talk"], counts
     assert counts["worth kept"] >= 0.7 * counts["worth"], counts
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "value"),
+    [
+        ("en", "My height is 1.82 metres.", "1.82 metres"),
+        ("en", "Our deadline moved to 8 May.", "8 May"),
+        ("ru", "Моя почта — anna@pochta.example.", "anna@pochta.example"),
+        ("uk", "Мій зріст 1.75 м.", "1.75 м"),
+    ],
+)
+def test_a_value_may_hold_a_dot(language: str, text: str, value: str) -> None:
+    found = stated_values(text, language).values()
+    assert [text[slice(*span)] for span in found] == [value]
