@@ -214,8 +214,8 @@ def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]
 
 def _is_of_another_time(text: str, question: str, words: Lexicon, asked: Lexicon) -> bool:
     """Tell whether a sentence speaks of another time than a question, or of what nearly was so."""
-    said = {one.group().casefold() for one in words.all_of("another_time", text)}
-    if said != {one.group().casefold() for one in asked.all_of("another_time", question)}:
+    times = {one.group().casefold() for one in words.all_of("another_time", text)}
+    if times != {one.group().casefold() for one in asked.all_of("another_time", question)}:
         return True
     dates = {one.group().casefold() for one in words.all_of("day_name", text)}
     dates |= set(YEAR.findall(text))
