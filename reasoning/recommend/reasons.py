@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
 from core.types import Claim, Evidence
 from reasoning.recommend.factors import Suggestion
@@ -38,7 +39,8 @@ def _best_sentence(one: Suggestion, theme: str) -> list[Claim]:
         return []
     wanted = set(re.findall(r"\w{3,}|[\u3400-\u9fff]", theme.casefold()))
     spans = [(start, end) for start, end in sentence_spans(item.text)
-             if end - start <= LONGEST_QUOTE]  # fmt: skip
+             if end - start <= LONGEST_QUOTE
+             and not gives_orders(item.text, start, end)]  # fmt: skip
     if not spans:
         return []
 
