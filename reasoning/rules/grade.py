@@ -117,6 +117,8 @@ def _grade(
         settings.answering.grade_answers,
     )
     level = sum(score >= step for step in steps)
+    if wanted.wants == "topic" and sentence.has_kind and sentence.is_answer:
+        level = ANSWERS
     across = item.language != wanted.language and sentence.lexical < LEAST_LEXICAL
     if level >= PARTLY and across and (sentence.semantic or 0.0) < alike:
         level, reason = RELATED, f"{reason}; too far for what words cannot compare"

@@ -103,8 +103,8 @@ def _better(
     if near is not None and near.coverage >= HALF:
         topics += headings_of(near.evidence)[:1]
     for topic in list(dict.fromkeys(topics))[:TRIES]:
-        text = words.message("about_topic").format(topic=topic)
-        update = {"text": text, "query": text, "wants": "text"}
+        update = {"text": topic, "query": topic, "wants": "topic"}
         if answers(question.model_copy(update=update)):
-            return text
+            led = re.search(rf"{words.alternatives('determiner')}\s+{re.escape(topic)}", known)
+            return words.message("about_topic").format(topic=led.group() if led else topic)
     return ""
