@@ -30,6 +30,10 @@ def grade(
     own = any(item.language == wanted.language for item in evidence)
     alike = MORE_ALIKE if own else HALF_ALIKE
     grades = [_grade(wanted, item, best.get(item.chunk_id), settings, alike) for item in evidence]
+    grades = [
+        _named(relevance, wanted, one, best.get(i.chunk_id))
+        for i, one in zip(evidence, grades, strict=True)
+    ]
     return _together(wanted, evidence, _announced(evidence, best, grades))
 
 
@@ -100,6 +104,18 @@ def _together(wanted: QueryTerms, evidence: Sequence[Evidence], grades: list[Gra
         else one
         for item, one in zip(evidence, grades, strict=True)
     ]
+
+
+def _named(
+    relevance: Relevance, wanted: QueryTerms, grade: Grade, sentence: Sentence | None
+) -> Grade:
+    """Grade down where a sentence has nothing near to any thing that a question names."""
+    if grade.grade < PARTLY or sentence is None or not wanted.unknown:
+        return grade
+    if any(relevance.says_near(one, sentence.text, wanted.language) for one in wanted.unknown):
+        return grade
+    reason = f"{grade.reason}; says nothing like {', '.join(wanted.unknown)}"
+    return grade.model_copy(update={"grade": RELATED, "reason": reason})
 
 
 def _grade(

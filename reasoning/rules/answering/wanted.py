@@ -13,6 +13,7 @@ from core.language.words import readings
 from core.types import AnswerKind, Evidence, SubQuestion, TermWeights
 from models.embeddings import Embedder, Vectors, serves
 from reasoning.rules.answering.headings import SECTIONS
+from reasoning.rules.answering.things import things_asked
 from reasoning.rules.decomposition.phrases import is_plural
 from reasoning.rules.lexicon import STEERING, Lexicon, lexicon
 from reasoning.rules.topic import entities, focus, topic
@@ -40,7 +41,8 @@ class QueryTerms:
     and `text` is the question as written, with the topic it leaves out. `defines`, `enumerates`
     and `howto` tell that it asks what something is, for several things, for a way to do something;
     `form` is the form of number or date asked for ("version"), `counted` the terms of the noun
-    whose number is asked for, `act` what the one asked for does ("who repaired …").
+    whose number is asked for, `act` what the one asked for does ("who repaired …"), `unknown` the
+    things that the question names where the collection has none of them.
     """
 
     groups: tuple[Group, ...]
@@ -60,6 +62,7 @@ class QueryTerms:
     form: str = ""
     counted: frozenset[str] = frozenset()
     act: AskedAct = NO_ACT
+    unknown: tuple[str, ...] = ()
 
     def matched(self, found: frozenset[str]) -> set[int]:
         """Return which words of the question itself are among these terms."""
@@ -142,7 +145,20 @@ def analyse(
         form=form,
         counted=counted | _synonyms(counted, words),
         act=asked_act(question.text, words) if kind == "person" else NO_ACT,
+        unknown=_unknown(question, names, words, weights),
     )
+
+
+def _unknown(
+    question: SubQuestion, names: Sequence[frozenset[str]], words: Lexicon, weights: TermWeights
+) -> tuple[str, ...]:
+    """Return the things that a question names, none where the collection has one of them."""
+    things = [] if question.about else things_asked(question.text, words)
+    groups = [frozenset(terms(one, words.language)) for one in things]
+    known = [*names, *(group | _synonyms(group, words) for group in groups)] if things else []
+    rarity = weights(sorted({UNUSED_TERM, *(term for group in known for term in group)}))
+    found = any(rarity[term] < rarity[UNUSED_TERM] for group in known for term in group)
+    return () if found else tuple(things)
 
 
 def _asks_way(question: SubQuestion, lists: Lexicon) -> bool:
