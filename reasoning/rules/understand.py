@@ -162,7 +162,8 @@ def understand(
     what another part can find waits for it. No part waits for more than `max_deps` others,
     where that is given.
     """
-    if asked_summary(question, detect_language(question)) is None:
+    summarises = asked_summary(question, detect_language(question)) is not None
+    if not summarises:
         question = stand_alone(question, history)
     language = detect_language(question)
     words = lexicon(language)
@@ -171,7 +172,7 @@ def understand(
     clauses = split or [question]
     steps = [] if intent == "recommend" else _together(question, clauses, words, max_parts)
     subject = _earlier_topic(history)
-    name = topic_asked(question, language) if len(clauses) == 1 else ""
+    name = topic_asked(question, language) if len(clauses) == 1 and not summarises else ""
     if name:
         kind: AnswerKind = words.answer_kind(name) if words.is_question(name) else "topic"
         parts, wants = [Part(text=name)], [kind]
