@@ -10,17 +10,21 @@ from reasoning.rules.decomposition.phrases import Word, is_verb, words_of
 from reasoning.rules.lexicon import Lexicon
 from reasoning.rules.values.value_spans import asked_noun
 
-LEADING = ("determiner", "indefinite", "theirs", "addressed", "preposition", "inverting", "be")
+ARTICLES = ("determiner", "indefinite", "theirs")
+LEADING = (*ARTICLES, "preposition", "inverting", "be")
 
 
-def things_asked(text: str, words: Lexicon) -> list[str]:
-    """Return the common nouns of a question as written; none where its language tells no nouns."""
+def things_asked(text: str, words: Lexicon, *, wanted: bool = False) -> list[str]:
+    """Return the common nouns of a question as written; none where its language tells no nouns.
+
+    The noun that it asks for is among them if `wanted`.
+    """
     if not words.known.spaced:
         return []
     found = words_of(text)
-    wanted = asked_noun(text, words)
+    asked = "" if wanted else asked_noun(text, words)
     heads = _by_dictionary(found, words) if words.known.dictionary else _by_place(found, words)
-    return list(dict.fromkeys(one.text for one in heads if one.plain and one.low != wanted))
+    return list(dict.fromkeys(one.text for one in heads if one.plain and one.low != asked))
 
 
 def _by_dictionary(found: list[Word], words: Lexicon) -> Iterator[Word]:
@@ -31,17 +35,24 @@ def _by_dictionary(found: list[Word], words: Lexicon) -> Iterator[Word]:
 
 
 def _by_place(found: list[Word], words: Lexicon) -> Iterator[Word]:
-    """Yield the last word of each phrase behind an article, a preposition or an auxiliary."""
-    leading = words.any_of(*LEADING)
-    articles, small = words.any_of("determiner", "indefinite", "theirs"), stopwords(words.language)
-    head, inside, first = None, False, False
+    """Yield the last noun of each phrase behind an article, a preposition or an auxiliary."""
+    leading, inverting = words.any_of(*LEADING), words.any_of("inverting")
+    articles, small = words.any_of(*ARTICLES), stopwords(words.language)
+    phrase: list[Word] = []
+    led = first = brings = False
     for one in [*found, None]:
-        led = one is not None and one.low in leading
-        ends = one is None or led or one.kind != "word" or one.low in small
-        if not ends and one is not None and inside and (first or not is_verb(one, words)):
-            head, first = one, False
-            continue
-        if head is not None:
-            yield head
-        head, inside = None, led
-        first = led and one is not None and one.low in articles
+        verb = one is not None and is_verb(one, words) and not first
+        leads = one is not None and one.low in leading
+        if one is not None and led and not (verb or leads) and one.kind == "word":
+            if one.low not in small:
+                phrase.append(one)
+                first = False
+                continue
+        # "Where do the tyres hang?", "Is the wood free?": what comes last is no noun.
+        if brings and not verb and len(phrase) > 1:
+            phrase.pop()
+        yield from phrase[-1:]
+        first = one is not None and one.low in articles
+        opens = one is not None and (one.low in inverting or (leads and not one.start))
+        brings = opens or (brings and first and not phrase)
+        led, phrase = leads, []
