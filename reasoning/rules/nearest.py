@@ -101,7 +101,7 @@ def _better(
         known = known.replace(one, " | ")
     runs = sorted(content_runs(known, words), key=len, reverse=True)
     if words.known.spaced:  # where nouns are known, nothing else is a topic
-        things = things_asked(question.text, words, wanted=True)
+        things = [one.noun for one in things_asked(question.text, words, wanted=True)]
         runs = [run for run in runs if not {*run.split()}.isdisjoint(things)]
     topics = [*entities(known, words), *runs]
     topics = [POSSESSIVE.sub("", one) for one in topics if one in question.text]
