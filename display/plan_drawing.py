@@ -265,7 +265,6 @@ def _fate(
 
 
 def _lines(question: SubQuestion, known: Outcome) -> list[tuple[str, dict[str, str]]]:
-    """Return the lines of a box, broken to its width, with how each is written."""
     asked = known.asked.get(question.id) or [question.text]
     notes = [f"and {len(asked) - 1} more of this kind"] if len(asked) > 1 else []
     if found := known.values.get(question.id):
@@ -282,7 +281,6 @@ def _lines(question: SubQuestion, known: Outcome) -> list[tuple[str, dict[str, s
 
 
 def _size(lines: Sequence[tuple[str, dict[str, str]]]) -> tuple[float, float]:
-    """Return the width and height of a box around these lines; a bold line is the wider one."""
     size = {True: SIZE * BOLD, False: SIZE}
     widths = [
         text_width(text, SMALL if "font-size" in how else size["font-weight" in how])

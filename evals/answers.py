@@ -19,7 +19,7 @@ from core.trace import RunRecord, Step
 from evals.compare import checked_pair, corpus_warnings
 from evals.corpus import AUTH, COLLECTION, Corpus, Progress, build_corpus, open_corpus
 from evals.dataset import Dataset, JudgedQuery, listed
-from evals.runner import summed_notes, warm_up
+from evals.runner import checked_name, summed_notes, warm_up
 from evals.summary import (
     CONFIDENCE,
     DIGITS,
@@ -102,14 +102,7 @@ class AnswersRun:
 
 def checked_answering(name: str) -> PipelineName:
     """Return the name of a pipeline that answers, or say which ones there are."""
-    for known in ANSWERING:
-        if name == known:
-            return known
-    raise CallerError(
-        "the pipeline must be one that answers",
-        value=name,
-        hint=f"choose from {', '.join(ANSWERING)}",
-    )
+    return checked_name(name, ANSWERING, "the pipeline must be one that answers")
 
 
 def ask_all(

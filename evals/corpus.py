@@ -83,7 +83,6 @@ def _ingest(
     progress: Progress,
     sources: Callable[[], list[Path]],
 ) -> tuple[Summary, set[str]]:
-    """Return what became of the sources, and the ids of the documents that are there."""
     with open_corpus(opened, create=True) as session:
         assert session.embedder is not None  # it is needed to create
         target = session.intake.open_collection(AUTH.tenant, COLLECTION, profile)

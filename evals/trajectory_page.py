@@ -29,7 +29,6 @@ def trajectory_page(runs: TrajectoryRuns, result: dict[str, Any]) -> str:
 
 
 def _causes(causes: dict[str, int]) -> Markup:
-    """Draw how many failures each cause has."""
     if not causes:
         return element("p", {}, escaped("No case fails."))
     most = max(causes.values())

@@ -176,7 +176,6 @@ class Pipeline:
             self._progress("files", self._tally.files_done, self._tally.files)
 
     def _prune(self, seen: RunIndex) -> int:
-        """Remove the files that this run has not come by, some at a time."""
         collection = self._reading.collection
         gone = (name for name in self._intake.file_names(collection) if not seen.has(NAMED, name))
         removed = 0
@@ -185,7 +184,6 @@ class Pipeline:
         return removed
 
     def _finish(self) -> None:
-        """Do what is left when all documents are in."""
         collection = self._reading.collection
         if self._second is not None:
             advance = partial(self._progress, "second")

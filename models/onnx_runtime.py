@@ -259,7 +259,6 @@ class OnnxEmbedder:
     backend = "onnx"
 
     def __init__(self, session: OnnxSession, spec: EmbedderSpec) -> None:
-        """Take an open file and what is known of the model."""
         self._session = session
         self._spec = spec
         self.model_id = spec.model_id

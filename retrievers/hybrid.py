@@ -105,7 +105,6 @@ def _rank(
     limits: Mapping[str, int],
     trace: list[StageStep],
 ) -> tuple[Candidates, Ranked]:
-    """Find candidates and fuse their scores."""
     settings, limits = index.settings, dict(limits)
     with trace_stage(trace, "rank") as step:
         if asked.broken:  # words stand in for vectors

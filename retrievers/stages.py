@@ -154,7 +154,6 @@ def _repeats(one: str, other: str, least: float) -> bool:
 
 
 def _alike(one: frozenset[Any], other: frozenset[Any], least: float) -> bool:
-    """Tell whether two sets have a Jaccard similarity of `least`."""
     small, large = sorted((len(one), len(other)))
     if small < least * large:  # quicker than to compare them
         return False

@@ -47,7 +47,6 @@ class PartReader:
     """Read passages and their vectors with the rights of one caller, and group them."""
 
     def __init__(self, index: Index, query: Query) -> None:
-        """Read from `index` what the caller of `query` may see."""
         self._index, self.query = index, query
 
     def read(self, keys: Sequence[str]) -> list[Evidence]:
@@ -151,7 +150,6 @@ class PartReader:
         return dict(sorted(found.items()))
 
     def _middles(self, parts: Sequence[SummaryPart]) -> Vectors:
-        """Return a unit vector for each part, the mean of its chunks."""
         rows = self.vectors([key for one in parts for key in one.keys])
         starts = np.cumsum([0, *(len(one.keys) for one in parts[:-1])])
         means = np.add.reduceat(rows, starts, axis=0)

@@ -48,7 +48,6 @@ class SearchTree(Search):
     arguments: ClassVar[type[SearchArguments]] = SearchTreeArguments
 
     def __init__(self, index: Index) -> None:
-        """Search all of a collection."""
         profile = ToolProfile(name=NAME, base="search", purpose=self.purpose, not_for=self.not_for)
         super().__init__(index, profile, scoped=False)
 

@@ -129,7 +129,6 @@ class SentenceChunker(Chunker):
     """
 
     def __init__(self, chunk_size: int, overlap: int) -> None:
-        """Refuse sizes that cannot be met."""
         check_sizes(chunk_size, overlap)
         self._size = chunk_size
         self._overlap = overlap
@@ -154,13 +153,9 @@ def is_unsplit(run: BlockRun, chunk_size: int) -> bool:
 
 
 class FixedChunker(Chunker):
-    """Cut windows of at most `chunk_size` characters that share at most `overlap` with the last.
-
-    Records and annotations stay whole, as everywhere.
-    """
+    """Cut windows of at most `chunk_size` characters that share at most `overlap` with the last."""
 
     def __init__(self, chunk_size: int, overlap: int) -> None:
-        """Refuse sizes that cannot be met."""
         check_sizes(chunk_size, overlap)
         self._size = chunk_size
         self._overlap = overlap
@@ -186,7 +181,6 @@ class FixedChunker(Chunker):
 
 
 def _skip_white_space(text: str, place: int) -> int:
-    """Return the first place from here that holds more than white space."""
     while text[place].isspace():
         place += 1
     return place
@@ -289,7 +283,6 @@ class SemanticChunker(Chunker):
         return self._without_scraps(self._merge_similar(run.text, sentences))
 
     def _merge_similar(self, text: str, sentences: list[Span]) -> Iterator[Span]:
-        """Merge similar neighbours."""
         vectors = self._vectors(text, sentences)
         start, end = sentences[0]
         total = next(vectors).copy()

@@ -222,7 +222,6 @@ def runs(blocks: Iterable[Block], together: Set[BlockKind]) -> Iterator[BlockRun
 
 
 def _continues(open_blocks: list[Block], block: Block, together: Set[BlockKind]) -> bool:
-    """Tell whether a block is packed with those before it."""
     last = open_blocks[-1]
     if block.kind not in together or last.kind not in together:
         return False

@@ -210,7 +210,6 @@ def _languages(fields: Sequence[MarcField], *, unimarc: bool) -> list[str]:
 
 
 def _catalogue_language(fields: Sequence[MarcField], *, unimarc: bool) -> str:
-    """Return the language that the catalogue itself is written in, or ""."""
     code = _read_codes(fields, 22, 25) if unimarc else next(_subfields(fields, "040", "b"), "")
     return LANGUAGES.get(code.lower(), "")
 
@@ -271,10 +270,7 @@ def load_xml(root: Element, relative: str) -> Iterator[Loaded]:
 
 
 def load_damaged_xml(data: bytes, relative: str, error: DocumentError) -> Iterator[Loaded]:
-    """Yield the records of a MARCXML file that is not well formed, each parsed by itself.
-
-    Raises `error` when the file holds no such record.
-    """
+    """Yield the records of a MARCXML file that is not well formed, each parsed by itself."""
     text = decode(data, ".xml")
     found = _XML_RECORD.finditer(text)
     first = next(found, None)

@@ -103,7 +103,6 @@ class Workbook:
     """Turn the sheets of one file into documents; make one per file."""
 
     def __init__(self, relative: str, format_name: str, limits: LoadLimits) -> None:
-        """Note the file's name below what is ingested, and how much text is too much."""
         self._relative = relative
         self._format = format_name
         self._limits = limits

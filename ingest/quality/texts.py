@@ -236,7 +236,6 @@ class TextChecks:
     """Measure lengths and look for damage; memory does not grow with the number of documents."""
 
     def __init__(self) -> None:
-        """Begin with nothing seen."""
         self.annotations = Lengths(100, 31)
         self.chunks = Lengths(100, 31)
         self.sentences = Lengths(20, 31)
@@ -324,7 +323,6 @@ class _Document:
         return list(map(len, sentences))
 
     def problems(self) -> Iterable[tuple[str, str]]:
-        """Yield the code of each problem with its figures."""
         if self._run > LONG_SENTENCE:
             yield "long_sentence", f"{self._run} characters"
         spaced = is_spaced(self.language) and self.language != "ja"

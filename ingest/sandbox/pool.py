@@ -36,7 +36,6 @@ class ParserProcess:
     """One parser process with a private folder for temporary files, removed at its end."""
 
     def __init__(self) -> None:
-        """Start the process; it gets ready while the caller does something else."""
         self.served = 0
         self._ready = False
         self._buffer = bytearray()
@@ -179,7 +178,6 @@ class ParsedFile:
     """
 
     def __init__(self, path: Path, relative: str, limits: LoadLimits) -> None:
-        """Look at the size of the file; raise OSError when it is not there."""
         self.member = ""
         self.after = ""
         self.begun = False
@@ -266,7 +264,6 @@ class Sandbox:
     """
 
     def __init__(self) -> None:
-        """Start nothing yet."""
         self._idle: list[ParserProcess] = []
         self._busy: set[ParserProcess] = set()
         self._ended = False
@@ -277,7 +274,6 @@ class Sandbox:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stop the processes."""
         self.close()
 
     def close(self) -> None:

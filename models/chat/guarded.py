@@ -127,7 +127,6 @@ class GuardedChat:
             return retry(NoConnection, self._receive, request, ledger, incoming)
 
     def _limit(self, request: ChatRequest, ledger: Ledger) -> int:
-        """Return the max_tokens to send, or raise ModelOverflow."""
         room, wanted = self.room(request), self._reply_tokens(request)
         if room < 0:
             rule = f"the prompt and {wanted} tokens of reply do not fit the model's context"

@@ -240,7 +240,6 @@ class ServerChat(ChatOpenAI):
         return False
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON that the server replies with, outside of OpenAI's protocol."""
         root = str(self.openai_api_base).removesuffix("/").removesuffix("/v1")
         key = self.openai_api_key.get_secret_value() if self.openai_api_key else ""  # type: ignore[union-attr]
         client = self.http_client

@@ -144,7 +144,6 @@ def _is_name(name: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _forms(language: str) -> tuple[list[re.Pattern[str]], dict[str, Any]]:
-    """Return the patterns of definitions and the questions of a language."""
     own = find_language(language).read("tree") or find_language(FALLBACK).read("tree")
     return [re.compile(one) for one in own["definitions"]], own
 

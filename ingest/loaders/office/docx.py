@@ -54,7 +54,6 @@ class Styles:
     """Find the kind of a paragraph by its own properties and those of its chain of styles."""
 
     def __init__(self, root: Element | None) -> None:
-        """Read the paragraph styles of a styles part, if there is one."""
         self._styles: dict[str, Style] = {}
         self._default = ""
         for element in children(root, "style") if root is not None else ():
@@ -144,7 +143,6 @@ class DocxNumbering:
     """Count the numbered paragraphs of a document in reading order."""
 
     def __init__(self, root: Element | None, styles: Styles) -> None:
-        """Read the lists of a numbering part, if there is one."""
         self._styles = styles
         self._lists = _lists(root) if root is not None else {}
         self._counts: dict[str, dict[int, int]] = {}
@@ -271,7 +269,6 @@ class _DocxReader:
         self._document = document
 
     def read(self, container: Any, depth: int) -> None:  # noqa: ANN401 (elements of lxml)
-        """Add the paragraphs and tables of an element in reading order."""
         for element in container:
             name = local_name(element)
             if name == "p":

@@ -53,10 +53,7 @@ def is_ole(path: Path) -> bool:
 
 
 def kind_of(path: Path) -> str:
-    """Return encrypted, doc, xls, ppt, or "" for a container of something else.
-
-    A damaged container is "" too.
-    """
+    """Return encrypted, doc, xls, ppt, or "" for a container of something else."""
     import olefile  # type: ignore[import-untyped]
 
     try:

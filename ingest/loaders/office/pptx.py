@@ -126,7 +126,6 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 
 def _slides(deck: Any, limits: LoadLimits) -> Iterator[tuple[Any, str]]:  # noqa: ANN401
-    """Yield each slide, or why it is not read."""
     ids = list(deck.slides._sldIdLst)
     check_pages(len(ids), "PPTX", "slides", limits)
     for entry in ids:

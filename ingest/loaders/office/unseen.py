@@ -41,7 +41,6 @@ def empty_hidden_runs(root: Element, styles: Element | None = None) -> int:
 
 
 def _bases(name: str, known: Mapping[str, Element]) -> Iterator[Element]:
-    """Yield a style and those it rests on."""
     for _ in range(_MAX_BASES):
         if name not in known:
             return
