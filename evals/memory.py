@@ -87,7 +87,7 @@ def _parts_f1(answer: str, gold: str) -> float:
 
 
 def _bleu1(answer: str, gold: str) -> float:
-    tools = _nltk()
+    tools = import_module("nltk.translate.bleu_score")
     ours, theirs = answer.lower().split(), gold.lower().split()
     smooth = tools.SmoothingFunction().method1
     given = {"weights": (1, 0, 0, 0), "smoothing_function": smooth}
@@ -102,11 +102,6 @@ def _stem(word: str) -> str:
 @cache
 def _stemmer() -> Any:  # noqa: ANN401 - nltk's own
     return import_module("nltk.stem.porter").PorterStemmer()
-
-
-@cache
-def _nltk() -> Any:  # noqa: ANN401 - nltk's own
-    return import_module("nltk.translate.bleu_score")
 
 
 @cache

@@ -61,12 +61,6 @@ class RunIndex:
         """Forget everything."""
         self._connection.close()
 
-    def __enter__(self) -> RunIndex:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
 
 # Kinds of names in `RunIndex`: places given, names given, names given or made, names renamed.
 GIVEN, LISTED, NAMED, TAKEN = "given", "listed", "named", "taken"

@@ -10,13 +10,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from core.errors import ModelError
-from core.fields.ingest import IngestSettings
 from core.memory import release_memory
 from core.settings import Settings
 from ingest.arrange import arrange
@@ -79,8 +78,6 @@ class Pipeline:
         self._chunkers = Chunkers(settings, embedder, self._embed_sentences)
         self._progress = progress or (lambda stage, done, total: None)
         self._tally = tally or Tally()
-        most = settings.ingest.max_collection_fields
-        usual = IngestSettings.model_fields["max_collection_fields"].default
         self._reading = IngestContext(
             store,
             collection,
@@ -93,10 +90,9 @@ class Pipeline:
                 self._chunkers.key,
                 settings.library.min_text_words,
                 settings.library.drop_links,
-                LoadLimits.of(settings).decisive(),
+                LoadLimits.of(settings).model_dump(),
                 sorted(acl),
-                # Files are read again once there is a limit of a collection's fields.
-                *([] if most == usual else [most]),
+                settings.ingest.max_collection_fields,
             ),
             renames and access.auth is None,
             access,
@@ -121,7 +117,7 @@ class Pipeline:
         summary.others = len(others)
         check_disk(sources, self._store.folder, self._settings.storage.min_free_mb)
         recover(self._store, self._embedder, self._settings.ingest.batch)
-        with RunIndex() as seen:
+        with closing(RunIndex()) as seen:
             for source in sources:
                 seen.add(LISTED, source.relative)
                 if prune:

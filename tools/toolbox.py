@@ -21,12 +21,11 @@ from retrievers.fusion import RRF_CONSTANT
 from retrievers.rerank import RERANK, rerank
 from retrievers.spelling import corrections
 from retrievers.types import Index, Query, Searched
-from tools.find_candidates import FindCandidates
 from tools.note_tools import KeywordSearch, ReadMemory, SemanticSearch
 from tools.query_records import QueryRecords
 from tools.record_rows import together
 from tools.results import Results
-from tools.search import ReadDocument, Search, SearchClassic
+from tools.search import FindCandidates, ReadDocument, Search, SearchClassic
 from tools.search_tree import SearchTree
 from tools.summarise import Summarise
 from tools.types import Tool, ToolError, ToolResult

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 MB = 2**20  # bytes
-LATER = ("max_fields", "max_field_values")
 
 
 def _default(name: str, *, least: float | None = None) -> Any:  # noqa: ANN401 (a setting's type)
@@ -54,15 +53,6 @@ class LoadLimits(BaseModel):
         given = settings.ingest
         same = {name: getattr(given, name) for name in cls.model_fields if hasattr(given, name)}
         return cls(timeout_s=given.parse_timeout_s, memory_mb=given.parse_memory_mb, **same)
-
-    def decisive(self) -> dict[str, Any]:
-        """Return the limits that files are read again for when they change.
-
-        A later one counts once it is set: files that were read before there was one stay read.
-        """
-        given = self.model_dump()
-        later = {name: IngestSettings.model_fields[name].default for name in LATER}
-        return {name: value for name, value in given.items() if later.get(name) != value}
 
 
 # Their texts speak of the parser's code, not of the file.

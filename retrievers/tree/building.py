@@ -17,8 +17,7 @@ from retrievers.tree.clustering import (
     soft_clusters,
 )
 from retrievers.tree.leaves import LeafSpan, cut_leaves, described_leaf
-from retrievers.tree.recipe import DIMENSION, LAYERS, MOST_TOKENS, SUMMARY_TOKENS, recipe_of
-from retrievers.tree.shape import PATH
+from retrievers.tree.shape import DIMENSION, LAYERS, MOST_TOKENS, PATH, SUMMARY_TOKENS, recipe_of
 from retrievers.types import Index, Vector
 from stores.ports import Trees
 from stores.sqlite.tree import ROOT, DocumentTree, TreeLeaf, TreeSource, as_bytes
@@ -175,11 +174,6 @@ class TreeChanges:
     seconds: float
 
 
-def clusterer_of(reducer: str) -> Clusterer:
-    """Return what clusters by the setting `ingest.tree_reducer`."""
-    return UmapClusterer() if reducer == "umap" else NumpyClusterer()
-
-
 def build_tree(index: Index, progress: Progress = silent, *, fresh: bool = False) -> TreeChanges:
     """Build what a collection's tree lacks, with `fresh` all of it; nothing is done twice.
 
@@ -194,7 +188,8 @@ def build_tree(index: Index, progress: Progress = silent, *, fresh: bool = False
     recipe = recipe_of(index)
     if fresh or any(one != recipe for one in trees.recipes(collection_id)):
         trees.clear(collection_id)
-    clusterer = clusterer_of(index.settings.ingest.tree_reducer)
+    by_umap = index.settings.ingest.tree_reducer == "umap"
+    clusterer = UmapClusterer() if by_umap else NumpyClusterer()
     rows = trees.unbuilt(collection_id, recipe)
     builder = DocumentBuilder(index, clusterer)
     for at in range(0, len(rows), TOGETHER):

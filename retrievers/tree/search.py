@@ -10,7 +10,7 @@ import numpy as np
 
 from core.language.analysis import content_terms
 from core.types import Evidence
-from retrievers.tree.recipe import SUMMARY_TOKENS
+from retrievers.tree.shape import SUMMARY_TOKENS
 from retrievers.tree.view import TreeView
 from retrievers.types import Vector
 

@@ -14,8 +14,7 @@ from core.auth import AuthContext
 from core.types import Citation, Evidence
 from models.vectors import central
 from retrievers.extracts import Extract, central_sentences
-from retrievers.tree.recipe import recipe_of
-from retrievers.tree.shape import TreeNode, TreeShape
+from retrievers.tree.shape import TreeNode, TreeShape, recipe_of
 from retrievers.types import Index, Vector
 from stores.store import Store
 

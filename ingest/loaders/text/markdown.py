@@ -65,11 +65,6 @@ def strip_lines(content: str) -> str:
     return "\n".join(kept)
 
 
-def strip_heading(content: str) -> str:
-    """Remove a heading's attribute list, `{ #id }`."""
-    return _HEADING_ATTRIBUTES.sub("", content) if content.endswith("}") else content
-
-
 def dedent_admonitions(text: str) -> str:
     """Move the indented body of `!!! note` out, lest Markdown take it for code."""
     if not _HAS_ADMONITION.search(text):
@@ -296,7 +291,7 @@ class _Walk:
         add_html(self._outline, token.content)
 
     def _add_heading(self, token: Token) -> None:
-        text = self._plain(strip_heading(token.content)).replace("`", "")
+        text = self._plain(_HEADING_ATTRIBUTES.sub("", token.content)).replace("`", "")
         if self._ordered or token.level > 1:
             self._outline.prose(self._marker + text)
             self._marker = ""
