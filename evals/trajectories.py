@@ -389,13 +389,6 @@ class TrajectoryRuns:
     warnings: list[str] = field(default_factory=list)
 
 
-def _unfound(asked: Sequence[Trajectory]) -> list[str]:
-    """Name the cases whose gold evidence is not in their collection; it may be misspelt."""
-    lacking = [one for one in asked if not all(one.gold)]
-    return [f"{one.file}, {one.case.id}: the gold evidence is not there as it is quoted"
-            for one in lacking]  # fmt: skip
-
-
 def _figures(asked: Sequence[Trajectory], settings: Settings) -> dict[str, Any]:
     found = measured_figures(asked, settings, MEASURES)
     found["metrics"]["p95_ms"] = latency(asked)["p95"]
@@ -404,6 +397,8 @@ def _figures(asked: Sequence[Trajectory], settings: Settings) -> dict[str, Any]:
 
 def trajectories_json(runs: TrajectoryRuns, settings: Settings) -> dict[str, Any]:
     """Return the figures as `carrel eval trajectories --json` prints them."""
+    lacking = [f"{one.file}, {one.case.id}" for one in runs.asked if not all(one.gold)]
+    unfound = [f"{one}: the gold evidence is not there as it is quoted" for one in lacking]
     return {
         **_figures(runs.asked, settings),
         "latency_ms": latency(runs.asked),
@@ -411,7 +406,7 @@ def trajectories_json(runs: TrajectoryRuns, settings: Settings) -> dict[str, Any
         **group_figures(runs.asked, lambda keep: _figures([*filter(keep, runs.asked)], settings)),
         "cases": [case_row(one, runs.causes.get(place)) for place, one in enumerate(runs.asked)],
         "skipped": runs.skipped,
-        "warnings": [*runs.warnings, *_unfound(runs.asked)],
+        "warnings": [*runs.warnings, *unfound],
     }
 
 

@@ -91,7 +91,10 @@ def clean_text(text: str, *, code: bool = False) -> str:
         text = cleaned
     # Nested escapes ("&amp;lt;…") made to outlast any number of rounds: nobody wrote that to be
     # read. Without these signs the rounds have nothing left to unpack.
-    return _clean_code(re.sub("[<>&`()\\[\\]]", " ", text)) if code else _neutral(text)
+    for _ in range(_MAX_ROUNDS):
+        text = re.sub(r"[<>&`()\[\]]", " ", text)
+        text = _clean_code(text) if code else _clean_prose(text)
+    return text
 
 
 def clean_document(document: ParsedDocument, *, plain: bool = False) -> ParsedDocument:
@@ -178,9 +181,3 @@ def _without_markup(text: str) -> str:
 def _unescaped(match: re.Match[str]) -> str:
     # An entity nobody defined ("&foo;") comes back as it was.
     return html.unescape(re.sub("&(?:amp;)+", "&", match.group()))
-
-
-def _neutral(text: str) -> str:
-    for _ in range(_MAX_ROUNDS):
-        text = _clean_prose(re.sub(r"[<>&`()\[\]]", " ", text))
-    return text

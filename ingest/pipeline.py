@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from itertools import islice
@@ -28,7 +28,7 @@ from ingest.sandbox.pool import Sandbox
 from ingest.steps import Batch, Steps, in_background
 from ingest.summary import Summary, Tally
 from ingest.usable import IngestContext
-from ingest.vectors import embed_missing, recover
+from ingest.vectors import Progress, embed_missing, recover
 from models.embeddings import Embedder, Vectors
 from models.folder import OTHER_MODEL, of_another_model
 from stores.sqlite.catalogue import Collection
@@ -36,8 +36,6 @@ from stores.sqlite.permissions import OPERATOR, WriteAccess
 from stores.store import Store
 
 FORMAT_VERSION = 9  # raise it when loaders, cleaning or splitting change what is stored
-
-Progress = Callable[[str, int, int], None]
 
 
 class Pipeline:

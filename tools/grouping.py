@@ -11,7 +11,7 @@ import numpy as np
 
 from core.language.analysis import content_terms
 from core.types import Evidence
-from models.vectors import Vectors, central
+from models.vectors import Vectors, central, scale_rows
 from retrievers.tree.leaves import find_keywords
 from retrievers.tree.search import main_nodes
 from retrievers.tree.view import TreeView, open_view
@@ -152,5 +152,4 @@ class PartReader:
     def _middles(self, parts: Sequence[SummaryPart]) -> Vectors:
         rows = self.vectors([key for one in parts for key in one.keys])
         starts = np.cumsum([0, *(len(one.keys) for one in parts[:-1])])
-        means = np.add.reduceat(rows, starts, axis=0)
-        return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9))
+        return scale_rows(np.add.reduceat(rows, starts, axis=0))

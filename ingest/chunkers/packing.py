@@ -103,15 +103,10 @@ def is_torn(text: str, place: int) -> bool:
         return True
     if unicodedata.category(after).startswith("M") or ord(after) in _SKIN_TONES:
         return True
-    return ord(after) in _FLAGS and _flags_before(text, place) % 2 == 1
-
-
-def _flags_before(text: str, place: int) -> int:
-    """Count the regional indicators directly before a place; two of them are one flag."""
     first = place
     while first > 0 and ord(text[first - 1]) in _FLAGS:
         first -= 1
-    return place - first
+    return ord(after) in _FLAGS and (place - first) % 2 == 1  # two of them are one flag
 
 
 def last_boundary(text: str, start: int, stop: int) -> int:

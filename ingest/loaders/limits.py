@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from core.errors import DocumentError, shorten
 from core.fields.ingest import IngestSettings
+from core.types import FrozenModel
 
 if TYPE_CHECKING:
     from core.settings import Settings
@@ -24,15 +25,13 @@ def _default(name: str, *, least: float | None = None) -> Any:  # noqa: ANN401 (
     return Field(IngestSettings.model_fields[name].default, **bound)
 
 
-class LoadLimits(BaseModel):
+class LoadLimits(FrozenModel):
     """Bound what loading one file may take.
 
     `max_characters` counts the text of one document or record, `max_field_values` its values;
     `max_fields` are those of all records of a file; `timeout_s` and `memory_mb` hold for
     the process that parses the file; the `zip_` limits for a whole container, with what is in it.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     max_file_mb: float = Field(gt=0)
     max_pages: int = Field(gt=0)

@@ -24,7 +24,6 @@ from ingest.types import Loaded, LoadFailure, ParsedDocument
 
 _START_S = 30.0  # chosen, not measured
 _CHUNK = 1 << 16  # bytes of the word that it is ready; chosen, not measured
-_PIPE = 1 << 20  # bytes, the most that Linux gives any user
 _READY = b"ready"
 
 
@@ -53,7 +52,6 @@ class ParserProcess:
         )
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._output, selectors.EVENT_READ)
-        _widen(self._output)
 
     @property
     def pid(self) -> int:
@@ -113,17 +111,13 @@ class ParserProcess:
                 raise ChildEndedError
             if not self._selector.select(max(0.0, deadline - time.monotonic())):
                 raise TimeoutError
-            chunk = os.read(self._output, _PIPE)
+            chunk = os.read(self._output, 1 << 20)
             if not chunk:
                 raise ChildEndedError
             self._buffer += chunk
         self._seen = 0
-        if end + 1 < len(self._buffer):
-            found = self._buffer[:end]
-            del self._buffer[: end + 1]
-        else:  # a long line is not copied
-            found, self._buffer = self._buffer, bytearray()
-            del found[end:]
+        found = self._buffer[:end]
+        del self._buffer[: end + 1]
         return found
 
     def death(self) -> str:
@@ -148,16 +142,6 @@ def _environment(scratch: str) -> dict[str, str]:
     given = {name: os.environ[name] for name in kept if name in os.environ}
     # A thread pool's stacks would be counted as memory of the file.
     return given | {"TMPDIR": scratch, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-
-
-def _widen(pipe: int) -> None:
-    """Let the process parse ahead while its parent is busy with earlier results."""
-    try:
-        import fcntl
-
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
-    except (ImportError, AttributeError, OSError):
-        return
 
 
 # One document is JSON of at most max_characters; escapes, fields and metadata take some more.

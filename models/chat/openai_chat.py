@@ -96,13 +96,6 @@ class _Counted(httpx2.SyncByteStream):
         self._stream.close()
 
 
-def open_client(url: str) -> httpx2.Client:
-    """Return a client for one server; it follows no redirects, which could lead elsewhere."""
-    return httpx2.Client(
-        transport=GuardedTransport(url), trust_env=False, timeout=None, follow_redirects=False
-    )
-
-
 CLOSED = ("peer ", "Server disconnected")  # how h11 and httpcore2 begin to say so
 
 
@@ -254,7 +247,11 @@ class ServerChat(ChatOpenAI):
 
 def server_chat(settings: Settings, capabilities: Capabilities, key: str) -> GuardedChat:
     """Return the guarded chat model of the server at `settings.llm.url`."""
-    client = open_client(settings.llm.url)
+    transport = GuardedTransport(settings.llm.url)
+    # It follows no redirects, which could lead elsewhere.
+    client = httpx2.Client(
+        transport=transport, trust_env=False, timeout=None, follow_redirects=False
+    )
     llm = ServerChat(
         capabilities=capabilities,
         model=capabilities.model,

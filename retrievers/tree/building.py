@@ -9,6 +9,7 @@ from time import monotonic
 import numpy as np
 
 from core.errors import ModelError
+from models.vectors import scale_rows
 from retrievers.tree.clustering import (
     Clusterer,
     NumpyClusterer,
@@ -223,15 +224,10 @@ def _place(index: Index, clusterer: Clusterer, recipe: str) -> None:
         return -len(members)
 
     rows = list(centres)
-    vectors = unit(np.array([centres[row].vector for row in rows], dtype=np.float32))
+    vectors = scale_rows(np.array([centres[row].vector for row in rows], dtype=np.float32))
     tokens = np.array([min(SUMMARY_TOKENS, centres[row].tokens) for row in rows])
     members_of_root = layers(clusterer, rows, vectors, tokens, join)
     trees.replace_members(collection_id, {**members, 0: members_of_root}, whole=True)
-
-
-def unit(rows: Vector) -> Vector:
-    """Scale rows to length 1."""
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
 
 
 def layers(
@@ -253,7 +249,7 @@ def layers(
         if len(parts) >= len(left):
             break
         left = [left[p[0]] if len(p) == 1 else join([left[one] for one in p]) for p in parts]
-        vectors = unit(np.array([vectors[part].mean(axis=0) for part in parts]))
+        vectors = scale_rows(np.array([vectors[part].mean(axis=0) for part in parts]))
         tokens = np.array([min(SUMMARY_TOKENS, int(tokens[part].sum())) for part in parts])
     return list(dict.fromkeys(left))
 
@@ -302,7 +298,9 @@ class DocumentBuilder:
             made = self._index.embedder.embed_documents([spans[place].text for place in missing])
             for place, row in zip(missing, made, strict=True):
                 rows[place] = row
-        return unit(np.array(rows, dtype=np.float32)) if rows else np.empty((0, 0), np.float32)
+        return (
+            scale_rows(np.array(rows, dtype=np.float32)) if rows else np.empty((0, 0), np.float32)
+        )
 
 
 def _sentence_counts(spans: Sequence[LeafSpan]) -> dict[str, int]:
@@ -346,14 +344,12 @@ class _Sections:
             return self._grow(leaves, depth + 1)
         members = [self._grow(one, depth + 1) for one in groups] if len(groups) > 1 else leaves
         vectors = np.array([self._vectors[self._leaves(one)].mean(axis=0) for one in members])
+        sums = [int(self._tokens[self._leaves(one)].sum()) for one in members]
         tokens = [
-            int(self._tokens[one]) if one >= 0 else self._summary_tokens(one) for one in members
+            n if one >= 0 else min(SUMMARY_TOKENS, n) for one, n in zip(members, sums, strict=True)
         ]
-        rest = layers(self._clusterer, members, unit(vectors), np.array(tokens), self._join)
+        rest = layers(self._clusterer, members, scale_rows(vectors), np.array(tokens), self._join)
         return rest[0] if len(rest) == 1 else self._join(rest)
-
-    def _summary_tokens(self, member: int) -> int:
-        return min(SUMMARY_TOKENS, int(self._tokens[self._leaves(member)].sum()))
 
     def _sections(self, leaves: Sequence[int], depth: int) -> Iterator[list[int]]:
         group: list[int] = []

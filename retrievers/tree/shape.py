@@ -12,6 +12,7 @@ from math import log1p
 import numpy as np
 from numpy.typing import NDArray
 
+from models.vectors import scale_rows
 from retrievers.types import Index, Vector
 from stores.sqlite.tree import ROOT, Bytes, DocumentTree, TreeLeaf, TreeRecord
 
@@ -109,16 +110,14 @@ class TreeShape:
 
     def vectors_of(self, leaves: Places | Sequence[int]) -> Vector:
         """Return the unit vectors of leaves, shape (n, dimension)."""
-        rows = self._bytes[leaves].astype(np.float32)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.asarray(rows / np.maximum(lengths, 1e-9))
+        return scale_rows(self._bytes[leaves].astype(np.float32))
 
     @cached_property
     def vectors(self) -> Vector:
         """Return the unit vector of each node, the mean of its leaves, shape (n, dimension)."""
         means = [self.vectors_of(node.leaves).mean(axis=0) for node in self.nodes]
         rows = np.array(means, dtype=np.float32).reshape(len(means), self._bytes.shape[1])
-        return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
+        return scale_rows(rows)
 
     def tokens(self, node: int) -> int:
         """Return how many tokens the leaves of a node have."""

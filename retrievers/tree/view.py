@@ -12,7 +12,7 @@ import numpy as np
 
 from core.auth import AuthContext
 from core.types import Citation, Evidence
-from models.vectors import central
+from models.vectors import central, scale_rows
 from retrievers.extracts import Extract, central_sentences
 from retrievers.tree.shape import TreeNode, TreeShape, recipe_of
 from retrievers.types import Index, Vector
@@ -81,8 +81,7 @@ def _central_leaves(shape: TreeShape, node: int) -> list[int]:
         return sorted(leaves[_central(shape, node, shape.vectors_of(leaves), (0,))].tolist())
     parts = np.split(leaves, firsts[1:])
     middles = np.array([shape.vectors_of(part).mean(axis=0) for part in parts])
-    lengths = np.linalg.norm(middles, axis=1, keepdims=True)
-    chosen = _central(shape, node, middles / np.maximum(lengths, 1e-9))
+    chosen = _central(shape, node, scale_rows(middles))
     return sorted(leaf for one in chosen for leaf in parts[one][:LEADING].tolist())
 
 
