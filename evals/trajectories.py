@@ -256,33 +256,17 @@ def citation_recall(one: Trajectory) -> float | None:
     return one.share_of_gold(frozenset[str]().union(*one.citations))
 
 
-def refusal_precision(one: Trajectory) -> float | None:
-    """Return 1 where a refusal was right, of refusals."""
-    return float(one.case.must_refuse) if one.refused else None
-
-
-def refusal_recall(one: Trajectory) -> float | None:
-    """Return 1 where a question that must be refused was."""
-    return float(one.refused) if one.case.must_refuse else None
-
-
-def calls(one: Trajectory) -> float | None:
-    """Return the number of tool calls."""
-    return one.spent("tool_calls")
-
-
-def cost(one: Trajectory) -> float | None:
-    """Return what the chat model cost."""
-    return one.spent("cost")
-
-
 MEASURES: dict[str, Measure] = {
     found.__name__: found
     for found in (
         *(tool_selection_accuracy, argument_correctness, redundant_calls, evidence_recall),
         *(answer_accuracy, citation_precision, citation_recall),
-        *(refusal_precision, refusal_recall, calls, cost),
     )
+} | {
+    "refusal_precision": lambda one: float(one.case.must_refuse) if one.refused else None,
+    "refusal_recall": lambda one: float(one.refused) if one.case.must_refuse else None,
+    "calls": lambda one: one.spent("tool_calls"),
+    "cost": lambda one: one.spent("cost"),  # of the chat model
 }
 
 

@@ -239,7 +239,8 @@ class Steps:
                 batch.previous,
             )
             self.reading.intake.write_batch(self.reading.collection, changes, self.reading.access)
-        self.reading.store.search.write_new(self.reading.collection.id)
+        search = self.reading.store.search
+        search.write_new(self.reading.collection.id)
         confirm(self.reading, [document.document_id for document in batch.documents])
         self.tally.documents += len(batch.documents)
         for file in batch.finished:

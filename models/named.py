@@ -79,7 +79,7 @@ def find_named(name: str, folder: Path) -> NamedModel:
 
 def _of_chat(card: ChatCard, folder: Path) -> NamedModel:
     path = card.path(folder)
-    values = card.model_dump(exclude={"revision", "thinking"})
+    values = card.model_dump(exclude={"revision", "thinking", "rank", "slot_context"})
     return NamedModel(**values, kind="chat", path=path if path.is_file() else None)
 
 

@@ -15,7 +15,6 @@ from ingest.chunkers.packing import (
     BlockSpan,
     Chunker,
     Span,
-    check_sizes,
     first_boundary,
     fitting,
     last_boundary,
@@ -129,7 +128,6 @@ class SentenceChunker(Chunker):
     """
 
     def __init__(self, chunk_size: int, overlap: int) -> None:
-        check_sizes(chunk_size, overlap)
         self._size = chunk_size
         self._overlap = overlap
 
@@ -156,7 +154,6 @@ class FixedChunker(Chunker):
     """Cut windows of at most `chunk_size` characters that share at most `overlap` with the last."""
 
     def __init__(self, chunk_size: int, overlap: int) -> None:
-        check_sizes(chunk_size, overlap)
         self._size = chunk_size
         self._overlap = overlap
 
@@ -198,7 +195,6 @@ class StructuralChunker(Chunker):
 
     def __init__(self, most: int, others: SentenceChunker) -> None:
         """Keep up to `most` characters whole; records and annotations are left to `others`."""
-        check_sizes(most, 0)
         self._most = most
         self._others = others
 

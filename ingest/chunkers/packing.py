@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-from core.errors import OperatorError
 from core.language.sentences import cut_span
 from ingest.types import Block, BlockKind
 
@@ -131,16 +130,6 @@ def first_boundary(text: str, start: int, stop: int) -> int:
         if not is_torn(text, place):
             return place
     return stop
-
-
-def check_sizes(chunk_size: int, overlap: int) -> None:
-    """Refuse an overlap that would leave a chunk nothing new."""
-    if chunk_size < 1 or not 0 <= overlap < chunk_size:
-        raise OperatorError(
-            "The chunk overlap must be at least 0 and smaller than the chunk size",
-            value=f"chunk_size={chunk_size}, overlap={overlap}",
-            hint="Correct the ingest settings",
-        )
 
 
 def trim_span(text: str) -> Span:

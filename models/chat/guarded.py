@@ -71,11 +71,7 @@ class GuardedChat:
     def complete(
         self, request: ChatRequest, *, verb: str, on_text: Callable[[str], None] | None = None
     ) -> ChatReply:
-        """Return the reply and record the call in the current ledger.
-
-        `on_text` hears each piece of the reply's text as it arrives. Raises one of the errors of
-        `types.py`, each of which is recorded too.
-        """
+        """Return the reply and record the call in the current ledger."""
         ledger, began = current_ledger(), time.monotonic()
         incoming = IncomingReply(request, self.settings.llm.repeats, self._thinks(request), on_text)
         outcome: CallOutcome = "cancelled"  # what an interruption leaves
