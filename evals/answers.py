@@ -179,20 +179,10 @@ def _pattern(wanted: str) -> re.Pattern[str]:
 Figure = Callable[[AnswerOutcome], float | None]
 
 
-def answered(asked: AnswerOutcome) -> float:
-    """Return 1 for an answer."""
-    return float(not asked.refused)
-
-
-def refused(asked: AnswerOutcome) -> float:
-    """Return 1 for a refusal."""
-    return float(asked.refused)
-
-
 def refused_rightly(asked: AnswerOutcome) -> float | None:
     """Return 1 for a refusal, of questions without a relevant document and without an answer."""
     asks = asked.query.relevant or asked.query.answers
-    return None if asks else refused(asked)
+    return None if asks else float(asked.refused)
 
 
 def any_gold_cited(asked: AnswerOutcome) -> float | None:
@@ -220,11 +210,13 @@ def answer_contained(asked: AnswerOutcome) -> float | None:
 
 
 METRICS: dict[str, Figure] = {
-    found.__name__: found
-    for found in (
-        *(answered, refused, refused_rightly),
-        *(any_gold_cited, all_gold_cited, citation_precision, answer_contained),
-    )
+    "answered": lambda one: float(not one.refused),
+    "refused": lambda one: float(one.refused),
+    "refused_rightly": refused_rightly,
+    "any_gold_cited": any_gold_cited,
+    "all_gold_cited": all_gold_cited,
+    "citation_precision": citation_precision,
+    "answer_contained": answer_contained,
 }
 SPENT = ("tool_calls", "tokens", "model_calls", "cost")
 OPERATIONS = "operations"

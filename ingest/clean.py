@@ -25,13 +25,10 @@ _EMPTY = re.compile(r"[ \t]*(?:\([ \t]*\)|\[[ \t]*\]|<[ \t]*>)")
 
 def plain_prose(text: str) -> str:
     """Return a text without hyperlinks and marks of formatting; the words of a link stay."""
-    if "[" in text:
-        text = _BB_CODE.sub("", _NAMED_LINK.sub(r"\1", text))
+    text = _BB_CODE.sub("", _NAMED_LINK.sub(r"\1", text))
     if "://" in text or "www." in text.lower():
         text = _EMPTY.sub("", _ADDRESS.sub(_after, text))
-    if "*" in text or "_" in text:
-        text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
-    return _HEADING.sub("", text) if "#" in text else text
+    return _HEADING.sub("", _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text)))
 
 
 def _after(match: re.Match[str]) -> str:
@@ -149,27 +146,14 @@ def _characters(text: str) -> str:
 
 
 def _clean_code(text: str) -> str:
-    text = _characters(text)
-    if " \n" in text or "\t\n" in text:
-        text = _TRAILING.sub("", text)
-    return _few_empty_lines(text).strip("\n").rstrip()
+    text = _TRAILING.sub("", _characters(text))
+    return _EMPTY_LINES.sub("\n\n", text).strip("\n").rstrip()
 
 
 def _clean_prose(text: str) -> str:
-    text = _characters(text)
-    if "<" in text or "&" in text:
-        text = _without_markup(text)
-    if "http" in text:
-        text = _BRACKETED_LINK.sub("", text)
-    if "  " in text or "\t" in text:
-        text = _BLANKS.sub(" ", text)
-    if " \n" in text or "\n " in text:
-        text = _LINE_EDGES.sub("\n", text)
-    return _few_empty_lines(text).strip()
-
-
-def _few_empty_lines(text: str) -> str:
-    return _EMPTY_LINES.sub("\n\n", text) if "\n\n\n" in text else text
+    text = _BRACKETED_LINK.sub("", _without_markup(_characters(text)))
+    text = _LINE_EDGES.sub("\n", _BLANKS.sub(" ", text))
+    return _EMPTY_LINES.sub("\n\n", text).strip()
 
 
 def _without_markup(text: str) -> str:
