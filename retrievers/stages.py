@@ -33,7 +33,7 @@ UNSERVED = "the re-ranking model does not serve this language"
 
 
 def rerank(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
-    """Score the first `rerank_pool` hits again and drop those below `rerank_threshold`.
+    """Score the first `rerank_pool` hits again, drop those below `rerank_threshold` (SPEC M4).
 
     The hits behind the pool stay behind it, their scores scaled to lie below. Without a model for
     the language, without time or when the model fails, the ranking stays and the note says why.

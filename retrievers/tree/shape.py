@@ -26,7 +26,7 @@ VERSION = 2  # raise it when leaves are cut, described or clustered otherwise
 
 
 def recipe_of(index: Index) -> str:
-    """Name how the tree of a collection is made: with which reducer, of the vectors of a model."""
+    """Name how a tree is made, with which reducer and model: one of another recipe is rebuilt."""
     model = index.embedder.model_id if index.embedder else ""
     reducer = index.settings.ingest.tree_reducer
     return f"{VERSION}/{LEAF_TOKENS}/{MOST_TOKENS}/{DIMENSION}/{reducer}/{model}"
