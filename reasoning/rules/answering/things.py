@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ def things_asked(text: str, words: Lexicon, *, wanted: bool = False) -> list[Thi
     """
     asked = "" if wanted else asked_noun(text, words)
     if not words.known.spaced:
-        bare = words.remove(text, *STEERING, "question", "number", "date", "person", "place")
+        bare = words.remove(text, *STEERING, "number", "date", "person", "place", "question")
         pieces = (one for one, _, _ in segment(bare, "default"))
         # A word of one sign is a unit, or the half of one that the dictionary lacks.
         phrases = [[one] for one in pieces if len(one) > 1 and part_of_speech(one)[:1] in KINDS]
@@ -40,7 +41,11 @@ def things_asked(text: str, words: Lexicon, *, wanted: bool = False) -> list[Thi
         found = words_of(text)
         made = _by_dictionary(found, words) if words.known.dictionary else _by_place(found, words)
         phrases = [[one.text for one in some] for some in made if some[-1].plain]
-    things = [Thing(some[-1], tuple(some[:-1])) for some in phrases]
+    extreme = re.compile("|".join(words.known.read("claims").get("extremes", ())) or "(?!)")
+    things = [
+        Thing(some[-1], tuple(one for one in some[:-1] if not extreme.match(one.casefold())))
+        for some in phrases
+    ]
     return [one for one in dict.fromkeys(things) if one.noun.casefold() != asked]
 
 

@@ -26,10 +26,6 @@ TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause; chosen, not mea
 ENTITY_WEIGHT = 1.5  # chosen, not measured
 LEAST_IN_HEADING = 0.5  # the share of a question that a heading must say; chosen, not measured
 FORMED: tuple[AnswerKind, ...] = ("text", "number", "date")
-# Words of a question of which none is by the way: of such over single passages 4 of 69 (en), 7 of
-# 58 (ru) and 1 of 36 (zh) are answered where a thing of theirs is neither named nor near to a
-# word; of longer ones 20, 27 and 36 of 100.
-FEW_WORDS = 3
 CODE = re.compile(r"(?<![\w.,-])(?:[^\W\d_]+-?\d[\w-]*|(?:19|20)\d\d(?![\d.,]\d|\d))", re.ASCII)
 UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word never used
 # Terms that are equivalent, terms that are nearly so, and what finding one of them is worth.
@@ -173,7 +169,7 @@ def analyse(
         act=asked_act(question.text, words) if kind == "person" else NO_ACT,
         codes=tuple(CODE.findall(question.text)),
         things=things,
-        is_short=len(own) <= FEW_WORDS,
+        is_short=len(own) <= words.known.read("claims").get("few_words", 0),
         unknown=frozenset(one for one, weight in rarities.items() if weight >= unused),
     )
 
