@@ -204,7 +204,8 @@ def _language(sentence: str, whole: str) -> str:
 
 def _question_start(words: StatementWords, sentence: str) -> int:
     """Return where the question of a sentence begins, its end where it asks nothing."""
-    asks = words.asks.search(sentence)
+    wanted = words.wanted.match(sentence)  # "Remember, …" asks nothing
+    asks = words.asks.search(sentence, wanted.end() if wanted else 0)
     if asks is not None and content_terms(sentence[asks.end() :], words.language):
         return 0 if words.hedged.search(sentence, 0, asks.start()) else asks.start()
     return 0 if QUESTION.search(sentence) else len(sentence)
