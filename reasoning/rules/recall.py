@@ -153,7 +153,9 @@ def settle_question(
     language, text = question.language, question.text
     words = lexicon(language)
     reads = not words.found("question", text) and text.rstrip().endswith(("?", "？"))
-    asked = set(content_terms(affirmed(words.remove(text, "another_time"), language), language))
+    asked = set(
+        content_terms(affirmed(_pattern(language, "beside").sub(" ", text), language), language)
+    )
     if not asked or not (question.wants == "yesno" or reads) or not is_certain(text, language):
         return []
     found: list[tuple[Evidence, Literal["yes", "no"]]] = []
