@@ -182,15 +182,17 @@ def is_named(name: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(first)}(?!\w)", text, re.IGNORECASE) is not None
 
 
-def next_action(state: RecallState, notes: Sequence[Evidence]) -> Call:
-    """Search by words, then by meaning, then read what both have found of whom is asked about.
+def read_all(state: RecallState) -> Call | None:
+    """Read the newest notes, then answer, where all that was stated is asked for."""
+    if _stated_words(state.question, state.language) != frozenset():
+        return None
+    newest = Call(tool=READ_MEMORY, arguments={"newest": AT_ONCE})
+    return Call(tool=FINAL_ANSWER) if state.trajectory else newest
 
-    Where all that was stated is asked for, nothing is searched.
-    """
+
+def next_action(state: RecallState, notes: Sequence[Evidence]) -> Call:
+    """Search by words, then by meaning, then read what both have found of whom is asked about."""
     used = {call.tool for call in state.trajectory}
-    if _stated_words(state.question, state.language) == frozenset():
-        whole = Call(tool=READ_MEMORY, arguments={"newest": AT_ONCE})
-        return Call(tool=FINAL_ANSWER) if used else whole
     for tool in (KEYWORD_SEARCH, SEMANTIC_SEARCH):
         if tool not in used:
             return Call(tool=tool, arguments={"query": state.question})
