@@ -64,7 +64,9 @@ def is_private(question: str, language: str) -> bool:
     patterns = (_pattern(language, "private"), *_subjects(language).values())
     if any(pattern.search(question) for pattern in patterns):
         return True
-    return bool(other_person(question, language)) and speaks_of_speaker(question, language)
+    of_theirs = speaks_of_speaker(question, language, alone=True)
+    of_theirs = of_theirs and bool(other_person(question, language))
+    return of_theirs and _pattern(language, "personal").search(question) is not None
 
 
 def asks_what_was_stated(question: str, language: str) -> bool:

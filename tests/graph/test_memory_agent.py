@@ -382,3 +382,16 @@ def test_a_question_of_oneself_takes_nothing_from_documents(
     say(session, name, before, auth)
     run = say(session, name, asked, auth)
     assert run.result["refused"] and words not in run.result["answer"]
+
+
+@pytest.mark.parametrize(
+    "asked", ["What late fee does my daughter pay?", "What is our library's late fee?"]
+)
+def test_documents_answer_what_is_not_of_the_speaker_alone(
+    opened: Callable[..., Session], asked: str
+) -> None:
+    session = opened()
+    auth = AuthContext(tenant="default", user="paying")
+    name = talk(session, auth)
+    say(session, name, "My daughter is 7.", auth)
+    assert "20 cents" in say(session, name, asked, auth).result["answer"]
