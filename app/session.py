@@ -14,6 +14,7 @@ from core.auth import AuthContext
 from core.cache import open_caches
 from core.errors import CallerError, ModelError
 from core.fields.chat import AUTO, NULL
+from core.language.detect import detect_language
 from core.metadata import parse_filters
 from core.question import checked_question, joined_names
 from core.settings import Settings, by_name, load_settings
@@ -26,6 +27,7 @@ from models.loading import open_embedder, open_reranker, open_second
 from models.reranker import Reranker
 from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import ClassicReasoner, RulesReasoner
+from reasoning.rules.recall import asks_memory
 from reasoning.types import Reasoner, Turn
 from retrievers.tree.building import Progress, build_tree, silent
 from retrievers.tree.view import open_view, whole_size
@@ -369,6 +371,7 @@ class Session:
             given,
             clarify=may,
             remembers=kept is not None,
+            recalls=kept is not None and asks_memory(text, detect_language(text)),
             where=where,
         )
         asked = ActiveRun(text, collection, context, on_step, on_stream, where=where)

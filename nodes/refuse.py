@@ -19,6 +19,7 @@ from graph.state import State, Update
 from reasoning.clarifying import plain_text
 from reasoning.rendering import Help, render_refusal
 from reasoning.rules.answering.summaries import SUMMARISE, chapter_asked, only_summarises
+from reasoning.rules.recall import is_of_speaker
 from reasoning.rules.values.versions import is_other_version, version_warnings
 from reasoning.types import Reasoner
 
@@ -48,6 +49,8 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
     ]
     given, steps = _help(state, plan, context)
     recall = state.get("recall")
+    if is_of_speaker(recall):  # of whom what comes nearest in the documents tells nothing
+        given, similar = given._replace(near=None, passage=None), []
     given = given._replace(
         similar=list(dict.fromkeys(similar)),
         chapter=chapter,
