@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from core.language.analysis import content_terms
 from core.language.detect import detect_language
+from reasoning.rules.answering.summaries import continued_summary
 from reasoning.rules.decomposition.phrases import is_past
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import WORD, content_runs
@@ -34,6 +35,8 @@ def _continued(question: str, earlier: str) -> str:
     fragment = _fragment(question, words)
     if not fragment or not earlier.strip(MARKS):
         return ""
+    if part := continued_summary(fragment, earlier, words.language):
+        return part
     mark = words.known.question_mark
     whole = " ".join(earlier.split()).rstrip(MARKS)
     place = _same_preposition(fragment, whole, words) or _same_kind(fragment, whole, words)

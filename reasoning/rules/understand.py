@@ -164,13 +164,17 @@ def understand(
     if asked_summary(question, detect_language(question)) is None:
         question = stand_alone(question, history)
     language = detect_language(question)
+    whole = asked_summary(question, language)
     words = lexicon(language)
     intent = _intent(question, words)
     split = [] if intent == "recommend" else split_clauses(question, words, max_parts)
     clauses = split or [question]
     steps = [] if intent == "recommend" else _together(question, clauses, words, max_parts)
     subject = _earlier_topic(history)
-    if steps and _narrow(steps, max_deps) and not (subject and is_elliptical(question, words)):
+    if whole is not None and (whole.sure or whole.topic):  # "tl;dr of this" is one clause
+        step = DecompositionStep(escaped(question))
+        parts, wants = _from_steps([([step], subject if whole.here else "", 0)], words)
+    elif steps and _narrow(steps, max_deps) and not (subject and is_elliptical(question, words)):
         parts, wants = _from_steps([(steps, "", 0)], words)
     else:
         parts, wants = _from_clauses(clauses, words, subject, max_parts, max_deps)
@@ -274,6 +278,10 @@ def _earlier_topic(history: Sequence[Turn]) -> str:
     subject = ""
     for turn in history:
         words = lexicon(detect_language(turn.question))
+        whole = asked_summary(turn.question, words.language)
+        if whole is not None and whole.name:
+            subject = whole.name
+            continue
         for clause in split_clauses(turn.question, words, max(1, len(turn.question))):
             if not (subject and is_elliptical(clause, words)):
                 subject = topic(clause, words) or subject
