@@ -22,6 +22,7 @@ SUMMARISE = "summarise"
 SEARCH, TREE_SEARCH = "search", "search_tree"
 QUOTES = "\"'“”‘’«»„《》「」『』`"
 END_MARKS = " \t\n?？.。!！…"
+MARKS = f"{END_MARKS},，:："
 QUOTED = re.compile(rf"^[{QUOTES}](.+)[{QUOTES}]$")
 FILE_NAME = re.compile(r"\S\.[A-Za-z]\w{0,4}$|\w/\w")
 
@@ -52,6 +53,7 @@ class _Forms(NamedTuple):
     asked: list[re.Pattern[str]]
     about: list[re.Pattern[str]]
     chapter: list[re.Pattern[str]]
+    bare: re.Pattern[str]
     noun: re.Pattern[str]
     section: re.Pattern[str]
     again: str
@@ -85,7 +87,8 @@ def _forms(language: str) -> _Forms | None:
     last = (noun, patterns["section"], patterns["length"], patterns["themes"])
     named_so, section, length, themes = (re.compile(one, re.IGNORECASE) for one in last)
     again = patterns["again"]
-    return _Forms(here, whole, asked, about, chapter, named_so, section, again, length, themes)
+    kinds = (here, whole, asked, about, chapter)
+    return _Forms(*kinds, compiled("NAME"), named_so, section, again, length, themes)
 
 
 def asked_summary(question: str, language: str) -> AskedSummary | None:
@@ -99,10 +102,11 @@ def asked_summary(question: str, language: str) -> AskedSummary | None:
     words = lexicon(language)
     for forms in _near_forms(language):
         length = forms.length.search(whole)
-        text = forms.length.sub("", whole, count=1).strip(f"{END_MARKS},，:：")
+        text = forms.length.sub("", whole, count=1).strip(MARKS)
         asked = _asked(text, forms)
-        if asked is None and length is not None:  # "X in two sentences"
-            asked = _named(text, forms, wanted=False)
+        bare = forms.bare.fullmatch(text) if asked is None else None
+        if bare and length and whole[: length.start()].rstrip(MARKS).endswith(bare["name"]):
+            asked = _named(bare["name"], forms, wanted=False)  # "X in two sentences, please"
         if asked is not None and (asked.sure or asked.topic or not words.is_question(asked.name)):
             if asked.name.casefold() in words.any_of("pronoun"):
                 asked = asked._replace(name="", sure=True, here=True)
@@ -137,7 +141,8 @@ def _asked(text: str, forms: _Forms) -> AskedSummary | None:
     for wanted, found in ((True, forms.asked), (False, forms.about)):
         for match in filter(None, (form.fullmatch(text) for form in found)):
             return _named(match["name"].strip(), forms, wanted=wanted)
-    return None
+    chapter = _numbered(text, forms, wanted=False)  # "And chapter 3?"
+    return chapter._replace(sure=False, topic=True) if chapter is not None else None
 
 
 def _named(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary:
@@ -145,12 +150,9 @@ def _named(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary:
 
     Else two of three must hold: a summary is wanted, "document" is said, it is written as a title.
     """
-    for chapter in filter(None, (form.fullmatch(name) for form in forms.chapter)):
-        number = number_of(chapter["number"])
-        if number:
-            whole = _named(chapter["whole"], forms, wanted=wanted).name if chapter["whole"] else ""
-            found = AskedSummary(whole, sure=True, part=str(number), near=True)
-            return found if whole else found._replace(here=True)
+    numbered = _numbered(name, forms, wanted=wanted)
+    if numbered is not None:
+        return numbered
     match = forms.noun.fullmatch(name)
     bare = (match["after"] or match["before"]).strip() if match is not None else name
     quoted = QUOTED.match(bare)
@@ -165,6 +167,17 @@ def _named(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary:
         return AskedSummary("", sure=sure or exact, part=shown, topic=wanted, here=True)
     topic = wanted and not has_noun and not exact
     return AskedSummary(shown, sure=sure or exact, topic=topic, near=sure or exact or has_noun)
+
+
+def _numbered(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary | None:
+    """Return the chapter of a number, None for another name."""
+    for chapter in filter(None, (form.fullmatch(name) for form in forms.chapter)):
+        number = number_of(chapter["number"])
+        if number:
+            whole = _named(chapter["whole"], forms, wanted=wanted).name if chapter["whole"] else ""
+            found = AskedSummary(whole, sure=True, part=str(number), near=True)
+            return found if whole else found._replace(here=True)
+    return None
 
 
 def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
