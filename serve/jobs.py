@@ -13,10 +13,9 @@ from typing import Any
 
 from app.session import Session
 from core.auth import AuthContext, checked_name, checked_principal
-from core.errors import CallerError, CarrelError, DocumentError, ModelError, StorageError
+from core.errors import CallerError, CarrelError, DocumentError, StorageError
 from core.settings import Settings
 from ingest.loaders.formats import format_of, refusal
-from ingest.pipeline import Pipeline
 from serve.errors import Busy, NotFound, failure_of, new_id
 from serve.runs.pool import RETRY_SECONDS
 from serve.telemetry.logs import log
@@ -42,24 +41,15 @@ def ingest_upload(
 
     Doing it again changes nothing, so an interrupted upload simply starts again.
     """
-    if session.embedder is None:
-        raise ModelError("documents need the embedder, which cannot be loaded")
     target = session.intake.open_collection(row.tenant, row.collection, None)
-    try:
-        summary = Pipeline(
-            session.store,
-            session.embedder,
-            session.index(target).settings,
-            target,
-            acl=row.roles,
-            progress=progress,
-            second=session.second,
-            renames=False,  # an upload's own file is gone when it is done
-            access=WriteAccess(auth, str(path.resolve())),
-        ).run([path])
-        session.keep_tree(target, progress)
-    finally:
-        session.intake.drop_collection_if_empty(target)
+    summary = session.ingest(
+        target,
+        [path],
+        acl=row.roles,
+        progress=progress,
+        renames=False,  # an upload's own file is gone when it is done
+        access=WriteAccess(auth, str(path.resolve())),
+    )
     row.documents, row.chunks, row.notes = summary.documents, summary.chunks, list(summary.notes)
     lost = [(item.path, item.reason) for item in (*summary.failed, *summary.left_out)]
     if lost and not summary.documents:

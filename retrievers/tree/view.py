@@ -121,8 +121,8 @@ def _merged(nodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     first: dict[Any, dict[str, Any]] = {}
     stands: dict[str, str] = {}
     for node in nodes:
-        said = tuple(one["text"] for one in node["summary"]) or node["node_id"]
-        same = first.setdefault((node["level"], node["leaves"], said), node)
+        texts = tuple(one["text"] for one in node["summary"]) or node["node_id"]
+        same = first.setdefault((node["level"], node["leaves"], texts), node)
         same["copies"] = same.get("copies", 0) + 1
         stands[node["node_id"]] = same["node_id"]
     for node in first.values():
