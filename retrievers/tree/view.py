@@ -122,7 +122,7 @@ def _merged(nodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     stands: dict[str, str] = {}
     for node in nodes:
         texts = tuple(one["text"] for one in node["summary"]) or node["node_id"]
-        same = first.setdefault((node["level"], node["leaves"], texts), node)
+        same = first.setdefault((node["level"], texts), node)
         same["copies"] = same.get("copies", 0) + 1
         stands[node["node_id"]] = same["node_id"]
     for node in first.values():
