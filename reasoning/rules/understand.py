@@ -10,6 +10,7 @@ from core.language.detect import detect_language
 from core.language.sentences import sentence_spans
 from core.types import AnswerKind, Intent, Part, Understanding
 from reasoning.planning.slots import escaped, filled, slots_in
+from reasoning.rules.answering.mentions import topic_asked
 from reasoning.rules.answering.summaries import asked_summary
 from reasoning.rules.decomposition.decompose import DecompositionStep, across, decompose
 from reasoning.rules.follow_up import stand_alone
@@ -171,9 +172,13 @@ def understand(
     clauses = split or [question]
     steps = [] if intent == "recommend" else _together(question, clauses, words, max_parts)
     subject = _earlier_topic(history)
+    name = topic_asked(question, language) if len(clauses) == 1 and whole is None else ""
     if whole is not None and (whole.sure or whole.topic):  # "tl;dr of this" is one clause
         step = DecompositionStep(escaped(question))
         parts, wants = _from_steps([([step], subject if whole.here else "", 0)], words)
+    elif name:
+        kind: AnswerKind = words.answer_kind(name) if words.is_question(name) else "topic"
+        parts, wants = [Part(text=name)], [kind]
     elif steps and _narrow(steps, max_deps) and not (subject and is_elliptical(question, words)):
         parts, wants = _from_steps([(steps, "", 0)], words)
     else:
