@@ -23,19 +23,20 @@ MARKS = "?？.。!！,，;； "
 
 def stand_alone(question: str, history: Sequence[Turn]) -> str:
     """Return a question with what it takes over from the one before it, else as it is."""
-    whole = ""
+    whole: list[str] = []
     for asked in [*(turn.question for turn in history), question]:
-        whole = _continued(asked, whole) or asked
-    return whole
+        whole.append(_continued(asked, whole) or asked)
+    return whole[-1]
 
 
-def _continued(question: str, earlier: str) -> str:
+def _continued(question: str, before: Sequence[str]) -> str:
     """Return the earlier question about what a fragment names, "" where it is no fragment."""
+    earlier = before[-1] if before else ""
     words = lexicon(detect_language(question if question.strip(MARKS) else earlier))
     fragment = _fragment(question, words)
     if not fragment or not earlier.strip(MARKS):
         return ""
-    if part := continued_summary(fragment, earlier, words.language):
+    if part := continued_summary(fragment, before, words.language):
         return part
     mark = words.known.question_mark
     whole = " ".join(earlier.split()).rstrip(MARKS)

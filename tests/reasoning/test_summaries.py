@@ -141,6 +141,15 @@ def test_a_later_turn_asks_for_another_part(
 
 
 @pytest.mark.parametrize(
+    ("between", "goes_on"), [("How old is Ames?", True), ("Who wrote the chapter on snow?", False)]
+)
+def test_a_chapter_is_asked_for_behind_another_question(between: str, goes_on: bool) -> None:
+    turns = [Turn(asked, "It rains.") for asked in ("Summarise Gilead", between)]
+    query = reasoner().understand("And the chapter on rain?", turns)
+    assert query.question.startswith("Summarise the chapter on rain") is goes_on
+
+
+@pytest.mark.parametrize(
     ("language", "question", "name", "sentences"),
     [
         ("en", "Summarise the bread notes in one sentence", "bread", 1),

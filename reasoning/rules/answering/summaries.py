@@ -116,15 +116,15 @@ def asked_summary(question: str, language: str) -> AskedSummary | None:
     return None
 
 
-def continued_summary(fragment: str, earlier: str, language: str) -> str:
+def continued_summary(fragment: str, earlier: Sequence[str], language: str) -> str:
     """Return the question for the chapter that a fragment names, "" where no summary was asked.
 
-    "And chapter 3?" goes on with "Summarise chapter 2".
+    "And the next chapter?" goes on with a summary, unless the last question asks of a chapter, too.
     """
-    if asked_summary(earlier, detect_language(earlier)) is None:
-        return ""
-    for forms in _near_forms(language):
-        if _named(fragment, forms, wanted=True).part:
+    asked = [asked_summary(one, detect_language(one)) is not None for one in earlier]
+    for forms in _near_forms(language) if any(asked) else ():
+        fits = asked[-1] or not forms.section.search(earlier[-1])
+        if fits and _named(fragment, forms, wanted=True).part:
             return forms.again.format(part=fragment)
     return ""
 
