@@ -13,6 +13,8 @@ from reasoning.rules.lexicon import STEERING, Lexicon
 from reasoning.rules.values.value_spans import asked_noun
 
 ARTICLES = ("determiner", "indefinite", "theirs")
+GENITIVE = "gent"
+KINDS = ("n", "a")  # nouns and adjectives, in the Chinese dictionary
 LEADING = (*ARTICLES, "preposition", "inverting", "be")
 
 
@@ -32,7 +34,8 @@ def things_asked(text: str, words: Lexicon, *, wanted: bool = False) -> list[Thi
     if not words.known.spaced:
         bare = words.remove(text, *STEERING, "question", "number", "date", "person", "place")
         pieces = (one for one, _, _ in segment(bare, "default"))
-        phrases = [[one] for one in pieces if part_of_speech(one)[:1] in ("n", "a")]
+        # A word of one sign is a unit, or the half of one that the dictionary lacks.
+        phrases = [[one] for one in pieces if len(one) > 1 and part_of_speech(one)[:1] in KINDS]
     else:
         found = words_of(text)
         made = _by_dictionary(found, words) if words.known.dictionary else _by_place(found, words)
@@ -42,23 +45,28 @@ def things_asked(text: str, words: Lexicon, *, wanted: bool = False) -> list[Thi
 
 
 def _by_dictionary(found: list[Word], words: Lexicon) -> Iterator[list[Word]]:
-    """Yield each noun with the adjectives right before it."""
-    small, phrase = stopwords(words.language), list[Word]()
-    for one in found:
-        read = readings(one.low, words.known.dictionary)[:1]
-        kind = read[0].pos if read and one.low not in small else ""
-        if words.found("question", one.text) or kind not in ("NOUN", "ADJF"):
-            phrase = []
-        elif kind == "ADJF":
-            phrase.append(one)
-        else:
+    """Yield each noun with the adjectives right before it, but one that another noun explains."""
+    read = [_read(one, words) for one in found]
+    phrase: list[Word] = []
+    asked = False  # "какой штраф": the noun is what is asked for
+    for one, (kind, _), then in zip(found, read, [*read[1:], ("", "")], strict=True):
+        if kind == "NOUN" and then != ("NOUN", GENITIVE) and not asked:
             yield [*phrase, one]
-            phrase = []
+        asked = words.found("question", one.text) or (asked and kind == "ADJF")
+        phrase = [*phrase, one] if kind == "ADJF" else []
+
+
+def _read(word: Word, words: Lexicon) -> tuple[str, str]:
+    """Return the part of speech and the case of a word, "" for a small one."""
+    found = readings(word.low, words.known.dictionary)[:1]
+    small = word.low in stopwords(words.language) or words.found("question", word.text)
+    return (found[0].pos, found[0].case) if found and not small else ("", "")
 
 
 def _by_place(found: list[Word], words: Lexicon) -> Iterator[list[Word]]:
-    """Yield each phrase behind an article, a preposition or an auxiliary."""
-    leading, inverting = words.any_of(*LEADING), words.any_of("inverting")
+    """Yield each phrase behind an article, a preposition or an auxiliary, but one before "of"."""
+    leading = words.any_of(*LEADING) - words.any_of("infinitive")
+    inverting = words.any_of("inverting")
     articles, small = words.any_of(*ARTICLES), stopwords(words.language)
     phrase: list[Word] = []
     led = first = brings = False
@@ -73,7 +81,7 @@ def _by_place(found: list[Word], words: Lexicon) -> Iterator[list[Word]]:
         # "Where do the tyres hang?", "Is the wood free?": what comes last is no noun.
         if brings and not verb and len(phrase) > 1:
             phrase.pop()
-        if phrase:
+        if phrase and not (one is not None and one.low in words.any_of("belonging")):
             yield phrase
         first = one is not None and one.low in articles
         opens = one is not None and (one.low in inverting or (leads and not one.start))
