@@ -156,7 +156,7 @@ class Help(NamedTuple):
     """Hold what helps after a refusal.
 
     `near` comes nearest to an answer and stands in `passage`; `similar` are titles like the one
-    that was asked for, or those of the chapters where `chapter` was; `filters` are those of the
+    that was asked for, or those of the chapters where `part` was; `filters` are those of the
     caller, and `unfiltered` tells that the documents answer without them; `rights` are those of who
     asks, and `recalled` tells that memory was asked.
     """
@@ -164,7 +164,7 @@ class Help(NamedTuple):
     near: Nearest | None = None
     passage: Evidence | None = None
     similar: Sequence[str] = ()
-    chapter: int = 0
+    part: str = ""
     filters: Sequence[str] = ()
     unfiltered: bool = False
     rights: AuthContext | None = None
@@ -198,8 +198,8 @@ def render_refusal(
     opening = words.message("limited").format(why=sentence) if limited else first
     lines = [opening, *_nearest_lines(given, words)]
     if given.similar:
-        line = words.message("no_chapter" if given.chapter else "similar")
-        lines.append(line.format(number=given.chapter, titles="; ".join(given.similar)))
+        line = words.message("no_chapter" if given.part else "similar")
+        lines.append(line.format(part=given.part, titles="; ".join(given.similar)))
     where = ", ".join(dict.fromkeys(tools)) or "–"
     line = words.message("searched").format(where=where, what="; ".join(looked_for))
     lines.append(re.sub(r"(?<=[.?!。？！])[.。]$", "", line))  # a question has its own mark

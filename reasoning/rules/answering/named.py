@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.language.analysis import analyze, terms
 from reasoning.rules.answering.relevance import Relevance, Sentence
-from reasoning.rules.answering.wanted import Named, QueryTerms
+from reasoning.rules.answering.wanted import NamedThing, QueryTerms
 
 BEFORE = 300  # characters before a sentence that may say what it is about; chosen, not measured
 
@@ -53,7 +53,7 @@ def lacking_things(
     return list(dict.fromkeys(lacking))
 
 
-def _is_of_another_kind(text: str, thing: Named, wanted: QueryTerms) -> bool:
+def _is_of_another_kind(text: str, thing: NamedThing, wanted: QueryTerms) -> bool:
     """Tell whether every mention of a noun stands behind a word that the question does not say."""
     tokens = analyze(text, wanted.language)
     kinds = [

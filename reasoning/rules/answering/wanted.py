@@ -32,7 +32,7 @@ UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word ne
 Group = tuple[frozenset[str], frozenset[str], float]
 
 
-class Named(NamedTuple):
+class NamedThing(NamedTuple):
     """Hold a noun of a question with its terms, and the words before it with theirs."""
 
     noun: str
@@ -79,7 +79,7 @@ class QueryTerms:
     form: str = ""
     counted: frozenset[str] = frozenset()
     act: AskedAct = NO_ACT
-    things: tuple[Named, ...] = ()
+    things: tuple[NamedThing, ...] = ()
     is_short: bool = False
     unknown: frozenset[str] = frozenset()
     codes: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ def analyse(
     )
 
 
-def _things(question: SubQuestion, words: Lexicon) -> tuple[Named, ...]:
+def _things(question: SubQuestion, words: Lexicon) -> tuple[NamedThing, ...]:
     """Return the things that a question names, unless it leaves out what it is about."""
     asked = asked_noun(question.text, words)
     found = [] if question.about else things_asked(question.text, words, wanted=True)
@@ -184,7 +184,7 @@ def _things(question: SubQuestion, words: Lexicon) -> tuple[Named, ...]:
         return own | _synonyms(own, words)
 
     return tuple(
-        Named(
+        NamedThing(
             one.noun,
             group(one.noun),
             tuple((beside, group(beside)) for beside in one.beside),
