@@ -591,7 +591,6 @@ def check_uploads(client: httpx.Client, pair: tuple[str, str]) -> None:
 worlds: list[World] = []
 
 
-@pytest.mark.slow
 @settings(
     max_examples=examples(WORLDS),
     phases=[Phase.explicit] if QUICK else [Phase.explicit, Phase.generate],

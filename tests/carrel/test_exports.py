@@ -143,7 +143,6 @@ def test_a_package_that_hides_one_of_ours_is_named_in_one_line(tmp_path: Path, r
     assert f"ImportError: Carrel's package '{room}' is hidden" in imported.stderr
 
 
-@pytest.mark.slow
 def test_a_package_of_ours_that_was_overwritten_is_named_in_one_line(tmp_path: Path) -> None:
     gone = "import sys; sys.modules['tools.toolbox'] = None\n"
     words = "Carrel's package 'tools' is not as it was installed (import of tools.toolbox"

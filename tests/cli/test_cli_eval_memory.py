@@ -38,7 +38,6 @@ def written(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_memory_is_measured_by_category(
     carrel: Carrel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -184,7 +184,6 @@ def test_a_run_of_another_is_as_unknown_as_none(session: Session) -> None:
     assert foreign.replace(run.run_id, "") == unknown.replace("0" * 12, "")
 
 
-@pytest.mark.slow
 def test_what_differs_from_the_record_is_said(session: Session) -> None:
     """A replay that could not fail would prove nothing: the record says other things here."""
     run = session.ask(QUESTION, AUTH, "main")

@@ -199,7 +199,6 @@ def test_a_docset_is_ingested_updated_and_filtered(
         assert len(store.catalogue.visible_documents(auth, collection.id, ())) == expected, where
 
 
-@pytest.mark.slow
 def test_pages_of_real_documentation(tmp_path: Path) -> None:
     if not (docset_files.SHARED / "jax_docs").is_dir():
         pytest.skip("the shared data sets are not at hand")

@@ -59,7 +59,6 @@ def test_a_refusal_is_kept_with_its_reason(tmp_path: Path) -> None:
     assert kept(tmp_path) == [".refused"]
 
 
-@pytest.mark.slow
 def test_a_damaged_cached_file_says_what_to_do(tiny_folder: Path, tmp_path: Path) -> None:
     embedder_of(tiny_folder, tmp_path)
     cached = next(tmp_path.glob("*.onnx"))

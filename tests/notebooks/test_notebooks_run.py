@@ -91,7 +91,6 @@ def test_nothing_warns_and_nothing_names_this_machine(ran: Run, name: str) -> No
         assert "<script" not in text
 
 
-@pytest.mark.slow
 def test_quickstart_cites_refuses_and_keeps_callers_apart(ran: Run) -> None:
     notebook = ran("quickstart")
     (lighthouse,) = pages(notebook, "run = library.ask(")

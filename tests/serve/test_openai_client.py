@@ -135,7 +135,6 @@ def test_a_setting_ends_every_text_with_sources(server: Server) -> None:
         assert "\n\n---\n- [1] " in (completion.choices[0].message.content or "")
 
 
-@pytest.mark.slow
 def test_open_webui_gets_steps_and_passages(client: openai.OpenAI) -> None:
     plain = client.chat.completions.create(model=MODEL, messages=ASKED, stream=True)
     assert not any("event" in (chunk.model_extra or {}) for chunk in plain)

@@ -42,7 +42,6 @@ def test_a_segment_is_built_in_the_background(
     assert len(found(shelf, "rope")) == 6
 
 
-@pytest.mark.slow
 def test_writers_searchers_and_builders_do_not_disturb_each_other(shelf: Shelf) -> None:
     """Generation n of a document replaces generation n − 1: a search sees exactly one of them."""
     steady = [shelf.row(f"s{n}", "rope") for n in range(10)]
