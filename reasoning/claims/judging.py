@@ -18,6 +18,8 @@ class Judge(NumberEdits, OperatorEdits, RoleEdits, OrderEdits, WordEdits):
             self._numbers,
             self._operators,
             self._left_out,
+            self._restricted,
+            self._bracketed,
             self._matrix_left_out,
             self._prepositions,
             self._extremes,

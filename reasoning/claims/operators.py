@@ -9,6 +9,8 @@ from reasoning.claims.edits import Edits
 from reasoning.claims.tokens import CLOSED, NAME, WORD, ClaimToken
 from reasoning.claims.words import RELATIONS, WIDE, Sense
 
+LIMITS = frozenset({"quantifier", "condition"})
+OBLIGES = Sense("modality", "2")  # "must", in every language's table
 REACH = 3  # content words behind an operator that it may be about; chosen, not measured
 
 
@@ -67,6 +69,22 @@ class OperatorEdits(Edits):
             holds = self._holds_for_all if sense.group in WIDE else self._holds_for_kept
             if holds(place):
                 return self._differs(sense, self._text[place].text)
+        return ""
+
+    def _restricted(self) -> str:
+        """Find what limits a permission left out: "…, but only once"."""
+        for place in self._free:
+            one = self._text[place]
+            if one.word not in self._words.breaks or not self._rules(place):
+                continue
+            behind = [at for at, each in enumerate(self._text)
+                      if at > place and each.place == one.place]  # fmt: skip
+            if self._covered.intersection(behind):
+                continue
+            senses = ((at, self._operator(self._text, at)) for at in behind)
+            for at, sense in senses:
+                if sense and (sense.group in LIMITS or sense == OBLIGES):
+                    return self._differs(sense, self._text[at].text)
         return ""
 
     def _matrix_left_out(self) -> str:

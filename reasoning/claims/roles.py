@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from core.language.words import readings
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import CONTENT, NEIGHBOURS, Edits, cases_of, genders_of, is_passive
-from reasoning.claims.tokens import NAME, NUMBER, WORD, ClaimToken
+from reasoning.claims.tokens import CLOSED, NAME, NUMBER, WORD, ClaimToken
 from reasoning.claims.words import RELATIONS
 
 
@@ -47,6 +47,39 @@ class RoleEdits(Edits):
         if self._cases_changed() and not turned:
             return "the cases of its nouns are exchanged"
         return ""
+
+    def _bracketed(self) -> str:
+        """Find what the evidence says in brackets behind one thing said of another."""
+        owners = self._brackets()
+        heads = {place: owner for owner, (head, _) in enumerate(owners) for place in head}
+        said = [(row, heads[at]) for row, at in sorted(self._partner.items()) if at in heads]
+        for owner, (head, inside) in enumerate(owners):
+            for row, place in sorted(self._partner.items()):
+                if place not in inside or not self._text[place].is_content or not said:
+                    continue
+                near = min(abs(row - other) for other, _ in said)
+                if owner not in {one for other, one in said if abs(row - other) == near}:
+                    named = " ".join(self._text[at].text for at in head)
+                    return f"{self._text[place].text} is said of {named} in the quote"
+        return ""
+
+    def _brackets(self) -> list[tuple[range, range]]:
+        """Return the places of what stands before brackets, each with those of what is in them."""
+        found: list[tuple[range, range]] = []
+        opened: int | None = None
+        for place in range(len(self._text) + 1):
+            marks = self._text[place].before if place < len(self._text) else ")"
+            if opened is not None and set(marks) & set(")）"):
+                first = opened
+                while first and self._text[first - 1].is_content:
+                    first -= 1
+                    if CLOSED & set(self._text[first].before):
+                        break
+                found.append((range(first, opened), range(opened, place)))
+                opened = None
+            if set(marks) & set("(（"):
+                opened = place
+        return found
 
     def _flips(self, row: int, place: int) -> bool:
         """Tell whether what stood before "before" stands behind the "after" of the claim."""

@@ -55,6 +55,9 @@ def test_other_questions_name_no_topic(question: str, language: str) -> None:
         ("Who founded Rome?", "en", []),
         ("Сколько стоит обед?", "ru", ["обед"]),
         ("Де розташований басейн?", "uk", ["басейн"]),
+        ("", "uk", []),
+        ("До котрої години працює офіс?", "uk", ["офіс"]),
+        ("Are pharmacists allowed to smoke?", "en", ["pharmacists"]),
         ("博物馆几点开门？", "zh", ["博物馆"]),
     ],
 )

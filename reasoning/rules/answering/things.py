@@ -38,7 +38,7 @@ def things_asked(text: str, words: Lexicon, *, wanted: bool = False) -> list[Thi
         # A word of one sign is a unit, or the half of one that the dictionary lacks.
         phrases = [[one] for one in pieces if len(one) > 1 and part_of_speech(one)[:1] in KINDS]
     else:
-        found = words_of(text)
+        found = words_of(words.remove(text, "number", "date"))
         made = _by_dictionary(found, words) if words.known.dictionary else _by_place(found, words)
         phrases = [[one.text for one in some] for some in made if some[-1].plain]
     extreme = re.compile("|".join(words.known.read("claims").get("extremes", ())) or "(?!)")
@@ -54,7 +54,8 @@ def _by_dictionary(found: list[Word], words: Lexicon) -> Iterator[list[Word]]:
     read = [_read(one, words) for one in found]
     phrase: list[Word] = []
     asked = False  # "какой штраф": the noun is what is asked for
-    for one, (kind, _), then in zip(found, read, [*read[1:], ("", "")], strict=True):
+    following = [*read[1:], ("", "")]
+    for one, (kind, _), then in zip(found, read, following, strict=False):
         if kind == "NOUN" and then != ("NOUN", GENITIVE) and not asked:
             yield [*phrase, one]
         asked = words.found("question", one.text) or (asked and kind == "ADJF")
