@@ -18,7 +18,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,9 +45,6 @@ class Owner:
     url: str = ""
     port: int = 0
     secret: str = ""
-    folder: str = field(
-        default="", compare=False
-    )  # which one it was written in, as the system knows it
 
     @property
     def is_here(self) -> bool:
@@ -130,7 +127,7 @@ def write_owner(folder: Path, owner: Owner) -> None:
     try:
         new.unlink(missing_ok=True)
         with os.fdopen(os.open(new, flags, 0o600), "w", encoding="utf-8") as file:
-            json.dump(asdict(replace(owner, folder=_identity(folder))), file)
+            json.dump(asdict(owner), file)
         os.replace(new, path)
     except OSError:
         with suppress(OSError):
@@ -149,25 +146,12 @@ def read_owner(folder: Path) -> Owner | None:
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     kinds = {name: type(value) for name, value in asdict(owner).items()}
-    texts = ("command", "since", "host", "url", "secret", "folder")
+    texts = ("command", "since", "host", "url", "secret")
     if any(kinds[name] is not str for name in texts) or kinds["pid"] is not int:
         return None
     if kinds["port"] is not int or not 0 <= owner.port <= 65_535 or owner.pid <= 0:
         return None
     return None if owner.is_gone else owner
-
-
-def is_of(owner: Owner, folder: Path) -> bool:
-    """Tell whether a note was written in this folder, and not copied into it."""
-    try:
-        return bool(owner.folder) and owner.folder == _identity(folder)
-    except OSError:
-        return False
-
-
-def _identity(folder: Path) -> str:
-    found = folder.stat()
-    return f"{found.st_dev}:{found.st_ino}" if found.st_ino else ""
 
 
 def remove_owner(folder: Path) -> None:
