@@ -57,7 +57,6 @@ class LazyGroup(TyperGroup):
     places: ClassVar[dict[str, str]]
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - Typer's own
-        """Add the commands in the order of `places`."""
         super().__init__(**given)
         for name, path in self.places.items():
             self.add_command(LazyCommand(name, path))

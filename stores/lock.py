@@ -168,7 +168,6 @@ class OwnerLock:
     """Hold the exclusive lock of one data directory for as long as the process uses it."""
 
     def __init__(self, data_dir: Path, *, wait_s: float) -> None:
-        """Prepare the lock; nothing is locked until `acquire`."""
         from filelock import FileLock  # late: who only reads an owner's note locks nothing
 
         # Not bound to a thread: a server opens and closes its store on different ones.
@@ -312,7 +311,6 @@ class Ingesting:
     """A lock that says who holds it; a thread that holds it may take it again."""
 
     def __init__(self) -> None:
-        """Begin idle."""
         self._lock = threading.RLock()
         self._work = ""
 

@@ -145,7 +145,6 @@ def _checked_file(
 def _proposed(
     question: str, settings: Settings, auth: AuthContext, collection: str, where: list[str]
 ) -> tuple[PlanFile, dict[str, Any]]:
-    """Let the reasoner of a collection plan, as a run would."""
     with opened(settings) as session:
         context = session.context(auth, collection, where=where)
         with context.thinking({"started": context.clock(), "usage": Usage()}) as ledger:

@@ -252,7 +252,6 @@ def _record(
 
 
 def _sees(key: Key) -> str:
-    """Return to what a key is confined."""
     policy = key.auth.version_policy
     sources = key.auth.allowed_sources
     told = [] if sources is None else [", ".join(sources) or "no source"]

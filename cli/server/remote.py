@@ -30,7 +30,6 @@ class ServerOwns(Exception):
     """Say that a server owns the directory and could run the command."""
 
     def __init__(self, refusal: OwnedError, owner: Owner) -> None:
-        """Keep what is said when it does not answer."""
         self.refusal = refusal
         self.owner = owner
 

@@ -168,7 +168,6 @@ def _of_documents(collection: Collection, found: Sequence[Gone], counts: Counter
 
 
 def _of_tenant(session: Session, tenant: str, counts: Counter[str]) -> str:
-    """Say what goes with a tenant."""
     names = [one.name for one in session.catalogue.collections(tenant)]
     of = f", its collections {', '.join(names)}" if names else ""
     return f"everything of tenant '{tenant}'{of} ({_listed(counts)})"

@@ -62,7 +62,6 @@ class RunGates:
     """Have several watch every run; without any, runs are just run."""
 
     def __init__(self, gates: Sequence[RunGate] = ()) -> None:
-        """Ask them in this order."""
         self._gates = gates
 
     async def admit(self, auth: AuthContext) -> RunObservers:
@@ -80,7 +79,6 @@ class Claims:
     """
 
     def __init__(self) -> None:
-        """Begin with nothing claimed."""
         self._lock = threading.Lock()
         self._claimed: set[Key] = set()
 

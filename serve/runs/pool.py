@@ -58,7 +58,6 @@ class FairPool:
     """
 
     def __init__(self, name: str, limits: PoolLimits) -> None:
-        """Start with no thread."""
         self._name = name
         self._limits = limits
         self._lines: dict[Owner, _Line] = {}

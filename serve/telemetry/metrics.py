@@ -79,7 +79,6 @@ class Metrics:
     """Count requests and runs, watch pools, caches and the event loop; nothing names a caller."""
 
     def __init__(self, runner: SessionRunner, caches: Caches | None = None) -> None:
-        """Begin at zero."""
         self._began = time.monotonic()
         self._registry = CollectorRegistry()
         self._lock = threading.Lock()

@@ -41,7 +41,6 @@ class Aside:
     """Keep rows as lines of JSON in a file; rows changed there are not returned."""
 
     def __init__(self, folder: Path, key: bytes) -> None:
-        """Open nothing yet."""
         self._path = folder / ASIDE
         self._key = key
         self._head: Head | None = None

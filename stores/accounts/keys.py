@@ -92,7 +92,6 @@ class Keys(CataloguePart):
     """Make, find, list and revoke keys; changes hold at once, also for a server that runs."""
 
     def __init__(self, database: Database, now: Now = utc_now) -> None:
-        """Use the catalogue's file."""
         super().__init__(database)
         self._now = now
 

@@ -149,10 +149,6 @@ class Checkup:
     def repair(
         self, embed: Callable[[], list[str]], progress: Callable[[str, int, int], None]
     ) -> list[str]:
-        """Repair what can be, by the operator's wish; return what was done.
-
-        `embed` makes the vectors that are missing, and returns what it did.
-        """
         done = self.rows.make_again()
         done += [self.fulltext.repair(one) for one in self.fulltext.check()]
         done += embed()

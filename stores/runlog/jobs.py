@@ -75,7 +75,6 @@ class JobRows(CataloguePart):
     """Keep and find jobs; of a tenant's ended ones only the newest `kept` stay."""
 
     def __init__(self, database: Database, *, kept: int) -> None:
-        """Use the catalogue's file."""
         super().__init__(database)
         self._kept = kept
 

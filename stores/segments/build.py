@@ -146,7 +146,6 @@ class Builder:
     def _write(
         self, collection_id: int, home: Path, progress: Progress | None, pause: Pause | None
     ) -> str | None:
-        """Write a segment of this moment's truth and publish it; return its name."""
         with snapshot(self._database) as connection:
             version, _ = state(connection, collection_id)
             dead = dead_rows(connection, collection_id)
@@ -236,7 +235,6 @@ class Background:
     """Refresh collections one after the other, on a thread that is started when first asked."""
 
     def __init__(self, refresh: Refresh) -> None:
-        """Call `refresh` on the thread."""
         self._refresh = refresh
         self._waiting: list[int] = []
         self._changed = threading.Condition()

@@ -297,7 +297,6 @@ def _rows_of_word(view: CollectionView, group: Collection[str]) -> Integers:
 
 
 def _inside(visible: Selection, rows: Integers) -> Integers:
-    """Keep the selected of ascending rows."""
     if visible.keep is not None:
         return rows[visible.keep[rows]]
     if visible.rows is not None:

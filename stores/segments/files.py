@@ -40,7 +40,6 @@ class FileSink:
     """Write arrays of equal row shape into one file, with its check sum."""
 
     def __init__(self, path: Path) -> None:
-        """Create the file."""
         self._path = path
         self._file: BinaryIO | None = path.open("xb")
         self._crc = 0

@@ -103,7 +103,6 @@ class TermCounts:
     """Count the terms of rows, batch by batch."""
 
     def __init__(self) -> None:
-        """Start without rows."""
         self.vocabulary: defaultdict[str, int] = defaultdict()
         self.vocabulary.default_factory = self.vocabulary.__len__
         self.rows = 0

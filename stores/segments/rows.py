@@ -213,7 +213,6 @@ class MemorySink:
     """Keep arrays in memory."""
 
     def __init__(self, name: str) -> None:
-        """Start empty; the name is of no use here."""
         self._arrays: list[Any] = []
 
     def append(self, array: Any) -> None:  # noqa: ANN401 - an array of any type

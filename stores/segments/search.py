@@ -225,7 +225,6 @@ class SegmentSearch:
             self._tracked.index.close()
 
     def _facts(self, collection_id: int) -> _Facts:
-        """Return the facts of the collection's documents, read once for an index version."""
         with snapshot(self._database) as connection:
             version, _ = state(connection, collection_id)
             known = self._known.get(collection_id)

@@ -71,7 +71,6 @@ class SqliteAccounts:
     """Keep who may ask and what they did: keys, tokens spent, jobs, and the audit log."""
 
     def __init__(self, database: Database) -> None:
-        """Use the catalogue's `database`."""
         self._database = database
         self.keys = Keys(database)
         self.spending = Spending(database)
@@ -90,7 +89,6 @@ class SqliteRecord:
     """Everything that one catalogue file keeps, by topic."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
-        """Use an open `database`."""
         weights = (TITLE_WEIGHT, KEYWORDS_WEIGHT, SECTION_WEIGHT)
         self.database = database
         self.folder = database.path.parent

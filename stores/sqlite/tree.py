@@ -107,7 +107,6 @@ class SqliteTrees(CataloguePart):
     """Keep trees in the catalogue."""
 
     def __init__(self, database: Database) -> None:
-        """Use an open catalogue."""
         super().__init__(database)
         self._records: dict[tuple[int, str], TreeRecord] = {}
         self._lock = threading.Lock()
