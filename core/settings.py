@@ -42,7 +42,7 @@ from core.fields.serve import (
     ServeSettings,
     StudioSettings,
 )
-from core.old_names import FIXED, QUIET, flat_names
+from core.old_names import QUIET, flat_names
 from core.settings_sources import (
     PREFIX,
     default_cache,
@@ -233,9 +233,6 @@ def renamed_with_notes(
     """
     for name, value in given.items():
         new = renamed(name, value)
-        if name in FIXED:
-            _note(written(name), "is a setting no more: it has no effect and may be deleted")
-            continue
         if new != name:
             _note(written(name), f"is {written(new)} now; the old name is read until 1.0")
         yield new, value
@@ -351,7 +348,7 @@ def unknown_variables() -> list[str]:
         for one in variables()
         if one.startswith(PREFIX)
         and not setting_of(one)
-        and one.removeprefix(PREFIX).lower() not in GROUPS.keys() | FIXED
+        and one.removeprefix(PREFIX).lower() not in GROUPS
         and not OTHER_VARIABLES.fullmatch(one)
     )
 
@@ -364,7 +361,7 @@ class Variables(EnvSettingsSource):
         found: dict[str, str | None] = {}
         for variable, value in variables().items():
             name = variable.removeprefix(PREFIX).lower() if variable.startswith(PREFIX) else ""
-            if name in FLAT.keys() | FIXED and not (name in GROUPS and value.startswith("{")):
+            if name in FLAT and not (name in GROUPS and value.startswith("{")):
                 self.flat[name] = value
             elif setting_of(variable) or name in GROUPS:
                 found[PREFIX.lower() + name] = value

@@ -112,11 +112,6 @@ def this_process() -> Owner:
     return Owner(os.getpid(), command, time.strftime("%H:%M:%S"), socket.gethostname())
 
 
-def as_server(owner: Owner, url: str, port: int) -> Owner:
-    """Return the owner as a server at a URL, with a new secret for its control port."""
-    return replace(owner, url=url, port=port, secret=secrets.token_hex(SECRET_BYTES))
-
-
 def write_owner(folder: Path, owner: Owner) -> None:
     """Leave the note, for this user alone and in one piece; the caller holds the lock.
 
@@ -152,12 +147,6 @@ def read_owner(folder: Path) -> Owner | None:
     if kinds["port"] is not int or not 0 <= owner.port <= 65_535 or owner.pid <= 0:
         return None
     return None if owner.is_gone else owner
-
-
-def remove_owner(folder: Path) -> None:
-    """Take the note away; the caller holds the lock."""
-    with suppress(OSError):
-        (folder / OWNER_FILE).unlink(missing_ok=True)
 
 
 POLL_S = 0.05  # chosen, not measured: a wait that a person does not notice
@@ -199,7 +188,8 @@ class OwnerLock:
     def announce(self, url: str, port: int) -> Owner:
         """Note that the owner is a server at a URL; `port` is where it takes commands, or 0."""
         assert self._owner is not None
-        self._owner = as_server(self._owner, url, port)
+        secret = secrets.token_hex(SECRET_BYTES)
+        self._owner = replace(self._owner, url=url, port=port, secret=secret)
         write_owner(self._data_dir, self._owner)
         return self._owner
 
@@ -214,7 +204,8 @@ class OwnerLock:
         if not self.held:
             return
         self._owner = None
-        remove_owner(self._data_dir)
+        with suppress(OSError):
+            (self._data_dir / OWNER_FILE).unlink(missing_ok=True)
         self._folder.release()
         self._file.release()
 

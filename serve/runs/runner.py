@@ -128,10 +128,6 @@ class _End:
     value: Any
 
 
-def nothing() -> None:
-    """Give nothing back."""
-
-
 class SessionRunner:
     """Run questions, and short work such as searches, over one session.
 
@@ -219,7 +215,7 @@ class SessionRunner:
         gave_up = threading.Event()
         events: asyncio.Queue[object] = asyncio.Queue()
         post = _poster(asyncio.get_running_loop(), events)
-        give_back = self.claims.take(auth, conversation) if conversation else nothing
+        give_back = self.claims.take(auth, conversation) if conversation else lambda: None
 
         def end(ended: object) -> None:
             give_back()

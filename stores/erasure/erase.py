@@ -151,10 +151,6 @@ UPLOADS = "uploads"
 Step = Callable[[str], None]
 
 
-def unwatched(stage: str) -> None:
-    """Take a step that reports nothing."""
-
-
 class Erasure:
     """Delete documents and all that was made of them."""
 
@@ -246,7 +242,7 @@ class Erasure:
     def pending_erasure(self) -> Pending | None:
         return pending(self._database)
 
-    def tidy(self, step: Step = unwatched) -> bool:
+    def tidy(self, step: Step = lambda stage: None) -> bool:
         with self._tidying:
             left = self.pending_erasure()
             if left is None:
