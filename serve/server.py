@@ -148,10 +148,7 @@ def serve(
 
 
 def make_server(
-    app: ASGIApp,
-    settings: Settings,
-    ready: Callable[[], None],
-    end: Callable[[], Awaitable[None]],
+    app: ASGIApp, settings: Settings, ready: Callable[[], None], end: Callable[[], Awaitable[None]]
 ) -> GracefulServer:
     """Return a server with the limits of the settings."""
     header_seconds = {"header_seconds": settings.serve.header_seconds}

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli.arguments import (
-    DEFAULT_COLLECTION,
-    CollectionName,
-    Json,
-    Set,
-    path_argument,
-    path_option,
-)
+from cli.arguments import DEFAULT_COLLECTION, CollectionName, Json, Set, path_argument, path_option
 from cli.evaluation.eval import interval_text, table
 from cli.options import CallerOptions, opened, settings_from, with_options
 from cli.server.running import shown
@@ -45,18 +38,9 @@ KeyFile = Annotated[
 
 
 def import_sheets(
-    rater1: Annotated[
-        Path,
-        path_argument("RATER1.csv", "Rated sheet."),
-    ],
-    rater2: Annotated[
-        Path,
-        path_argument("RATER2.csv", "Rated sheet."),
-    ],
-    key: Annotated[
-        Path,
-        path_option("--key", "Key of the sheet."),
-    ],
+    rater1: Annotated[Path, path_argument("RATER1.csv", "Rated sheet.")],
+    rater2: Annotated[Path, path_argument("RATER2.csv", "Rated sheet.")],
+    key: Annotated[Path, path_option("--key", "Key of the sheet.")],
     changes: Set = None,
     as_json: Json = False,
 ) -> None:
@@ -98,10 +82,7 @@ def export_sheet(
             "Data set folder, or a file of questions for your own collection.",
         ),
     ],
-    out: Annotated[
-        Path,
-        path_option("--out", "Sheet: NAME.csv."),
-    ],
+    out: Annotated[Path, path_option("--out", "Sheet: NAME.csv.")],
     key: KeyFile = None,
     pipelines: Annotated[
         str, typer.Option("--pipelines", help="agentic and classic, with a comma between.")

@@ -100,8 +100,7 @@ def plan(
         str | None, typer.Argument(help="The question; not needed with --file.", show_default=False)
     ] = None,
     file: Annotated[
-        Path | None,
-        path_option("--file", "Check this plan (JSON) instead of making one."),
+        Path | None, path_option("--file", "Check this plan (JSON) instead of making one.")
     ] = None,
     as_json: Json = False,
 ) -> None:

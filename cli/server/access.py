@@ -67,8 +67,7 @@ def list_rows(
         str, typer.Option("--kind", help="Only of this kind.", show_default="all")
     ] = "",
     document: Annotated[
-        str,
-        typer.Option("--document", help="Only of this document or file.", show_default="all"),
+        str, typer.Option("--document", help="Only of this document or file.", show_default="all")
     ] = "",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000)] = 50,
     data: Data = None,
@@ -134,10 +133,7 @@ keys_app = typer.Typer(help="Make, list and revoke the keys of callers of `carre
 Rate = Annotated[
     int | None,
     typer.Option(
-        "--rate",
-        min=0,
-        help="Questions a minute; 0: any number.",
-        show_default="as serve.ask_rate",
+        "--rate", min=0, help="Questions a minute; 0: any number.", show_default="as serve.ask_rate"
     ),
 ]
 TokensPerDay = Annotated[

@@ -16,8 +16,7 @@ from serve.telemetry.logs import log_to_stderr
 
 def serve(
     host: Annotated[
-        str | None,
-        typer.Option("--host", help="Address to listen on.", show_default="127.0.0.1"),
+        str | None, typer.Option("--host", help="Address to listen on.", show_default="127.0.0.1")
     ] = None,
     port: Annotated[
         int | None,

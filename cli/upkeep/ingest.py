@@ -38,10 +38,7 @@ SHOWN_FAILURES = 20  # chosen to fit a screen; --json lists all
 
 
 def ingest(
-    paths: Annotated[
-        list[Path],
-        path_argument("paths", "Files and folders."),
-    ],
+    paths: Annotated[list[Path], path_argument("paths", "Files and folders.")],
     collection: CollectionName = DEFAULT_COLLECTION,
     profile: Annotated[
         str | None, typer.Option("--profile", help="Profile: a built-in name or a YAML file.")

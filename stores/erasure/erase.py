@@ -155,11 +155,7 @@ class Erasure:
     """Delete documents and all that was made of them."""
 
     def __init__(
-        self,
-        folder: Path,
-        database: Database,
-        search: SegmentSearch,
-        wait_s: float,
+        self, folder: Path, database: Database, search: SegmentSearch, wait_s: float
     ) -> None:
         """Use an open data directory; `wait_s` is how long readers of a log are waited for."""
         self._folder = folder

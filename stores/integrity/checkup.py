@@ -49,10 +49,7 @@ MENDED = (
     "the check found an index damaged, which was rebuilt since: what was asked before may have"
     " lacked passages; ask again"
 )
-FIRST_LOOK = (
-    *map(damaged_rows, ("documents", "collections", "api_keys")),
-    "quarantine",
-)
+FIRST_LOOK = (*map(damaged_rows, ("documents", "collections", "api_keys")), "quarantine")
 
 
 class Checkup:

@@ -181,11 +181,7 @@ def read_manifest(folder: Path) -> SegmentManifest:
 
 
 def open_part(
-    folder: Path,
-    manifest: SegmentManifest,
-    *,
-    sums: bool = False,
-    stored: Stored | None = None,
+    folder: Path, manifest: SegmentManifest, *, sums: bool = False, stored: Stored | None = None
 ) -> IndexedRows:
     """Map the arrays of a segment; raise SegmentError when anything does not fit.
 
