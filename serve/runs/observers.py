@@ -58,17 +58,6 @@ class RunObservers(RunObserver):
             observer.on_end(run)
 
 
-class RunGates:
-    """Have several watch every run; without any, runs are just run."""
-
-    def __init__(self, gates: Sequence[RunGate] = ()) -> None:
-        self._gates = gates
-
-    async def admit(self, auth: AuthContext) -> RunObservers:
-        """Return the observers of a run that all of them admitted."""
-        return RunObservers([await gate.admit(auth) for gate in self._gates])
-
-
 Key = tuple[str, str, str]
 
 

@@ -183,7 +183,8 @@ class AuditLog:
         with self._lock:
             with self._database.write() as connection:
                 head = self._intact(connection)
-                kept = self._first_since(connection, before) or head.seq
+                query = "SELECT coalesce(min(seq), 0) FROM audit WHERE at >= ?"
+                kept = int(connection.execute(query, (before,)).fetchone()[0]) or head.seq
                 query = "SELECT hash FROM audit WHERE seq = ?"
                 row = connection.execute(query, (kept - 1,)).fetchone()
                 if row is None:
@@ -311,10 +312,6 @@ class AuditLog:
         query = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?"
         row = connection.execute(query, (SEEN,)).fetchone()
         return int(row[0]) if row else 0
-
-    def _first_since(self, connection: sqlite3.Connection, moment: str) -> int:
-        query = "SELECT coalesce(min(seq), 0) FROM audit WHERE at >= ?"
-        return int(connection.execute(query, (moment,)).fetchone()[0])
 
 
 def staying_rows(connection: sqlite3.Connection, tenant: str | None) -> tuple[int, int]:

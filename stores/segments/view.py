@@ -111,14 +111,13 @@ class Masks:
             if view.equal is not None:
                 places, live = view.places(view.equal[0])
                 hide_repeats(keep, places[live], view.equal[1][live])
-            known = self._mask(keep, view.has_vector)
+            seen = embedded = self._selection(keep)
+            if view.has_vector is not None:
+                embedded = self._selection(keep & view.has_vector)
+            known = Mask(seen, embedded)
             with self._lock:
                 self._masks[key] = known
         return known
-
-    def _mask(self, keep: Booleans, has_vector: Booleans | None) -> Mask:
-        seen = self._selection(keep)
-        return Mask(seen, seen if has_vector is None else self._selection(keep & has_vector))
 
     def _selection(self, keep: Booleans) -> Selection:
         count = int(np.count_nonzero(keep))
