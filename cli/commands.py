@@ -124,7 +124,7 @@ class Commands(LazyGroup):
         "recommend": "cli.questions.recommend:recommend",
         "feedback": "cli.questions.feedback:app",
         "trace": "cli.questions.trace:trace",
-        "why": "cli.questions.why:why",
+        "why": "cli.questions.trace:why",
         "replay": "cli.questions.replay:replay",
         "collections": "cli.upkeep.status:collections",
         "documents": "cli.upkeep.status:documents",

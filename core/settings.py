@@ -42,7 +42,6 @@ from core.fields.serve import (
     ServeSettings,
     StudioSettings,
 )
-from core.old_names import QUIET, flat_names
 from core.settings_sources import (
     PREFIX,
     default_cache,
@@ -215,7 +214,33 @@ FIELDS: dict[str, FieldInfo] = {
     for name, field in Settings.model_fields.items()
     for inner, info in (GROUPS[name].model_fields if name in GROUPS else {name: field}).items()
 }
-FLAT = flat_names(FIELDS)
+# The flat names that settings had before they were grouped, read until 1.0 with a note: with what
+# stood before the names of a group, those of other groups alone.
+_PREFIXES = {
+    **{name: f"{name}_" for name in ("audit", "budget", "chroma", "jwt", "links", "llm", "plan")},
+    **{"caching": "cache_", "checks": "check_", "embedding": "embedder_", "evaluation": "eval_"},
+    **{"llama": "llm_", "segments": "segment_", "serve": "serve_", "studio": "studio_"},
+}
+_ALONE = (
+    *("llama.model_folder", "llm.answer_by_seconds", "plan.max_backtracks", "plan.max_hops"),
+    *("plan.max_replans", "plan.plain_confidence", "serve.openai_sources", "serve.otel_endpoint"),
+)
+_OTHERS = {
+    **{setting: setting.partition(".")[2] for setting in _ALONE},
+    "answering.reader": "answer_reader",
+    "audit.enabled": "audit",
+    "ingest.batch": "ingest_batch",
+    "links.agent": "agent_links",
+    "links.channel": "channel_links",
+    "llama.server": "llama_server",
+}
+QUIET = frozenset({"llm_url"})  # variables whose flat names stay
+FLAT = {
+    _OTHERS.get(setting, _PREFIXES.get(group, "") + name): setting
+    for setting in FIELDS
+    for group, _, name in [setting.partition(".")]
+    if name
+}
 _noted: set[str] = set()
 
 

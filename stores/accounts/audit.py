@@ -30,7 +30,7 @@ from stores.accounts.audit_chain import (
     signed,
     write_head,
 )
-from stores.accounts.keys import Now, utc_now
+from stores.accounts.keys import Now, moment_text, utc_now
 from stores.sqlite.database import Database
 from stores.sqlite.schema import AUDIT_KEPT
 
@@ -179,7 +179,7 @@ class AuditLog:
 
         The last row always stays.
         """
-        before = _text(self._now() - datetime.timedelta(days=days))
+        before = moment_text(self._now() - datetime.timedelta(days=days))
         with self._lock:
             with self._database.write() as connection:
                 head = self._intact(connection)
@@ -286,7 +286,7 @@ class AuditLog:
     def _row(self, head: Head, entry: AuditEntry) -> dict[str, Any]:
         row: dict[str, Any] = {
             "seq": head.seq + 1,
-            "at": _text(entry.at),
+            "at": moment_text(entry.at),
             "kind": entry.kind,
             "tenant": entry.auth.tenant if entry.auth else "",
             "user": entry.auth.user if entry.auth else "",
@@ -326,7 +326,3 @@ def _entry(row: Mapping[str, Any]) -> AuditEntry:
     auth = AuthContext(tenant=row["tenant"], user=row["user"]) if row["tenant"] else None
     at = datetime.datetime.fromisoformat(row["at"])
     return AuditEntry(row["kind"], auth, json.loads(row["facts"]), at)
-
-
-def _text(moment: datetime.datetime) -> str:
-    return moment.astimezone(datetime.UTC).isoformat(timespec="milliseconds")
