@@ -13,7 +13,7 @@ import numpy as np
 
 from core.settings import Settings
 from stores.segments.files import SegmentError, open_part, read_manifest
-from stores.segments.postings import Formula, Recipe
+from stores.segments.postings import bm25_settings
 from stores.segments.rows import (
     Rows,
     count_rows,
@@ -105,7 +105,7 @@ class Views:
         self,
         database: Database,
         folder: Path,
-        recipe: Recipe,
+        model: str,
         settings: Settings,
         stored: Stored | None = None,
     ) -> None:
@@ -116,7 +116,7 @@ class Views:
         self._stored = stored
         self._database = database
         self.folder = folder
-        self._recipe = recipe
+        self._model = model
         self._settings = settings
         self._known: dict[int, _Known] = {}
         # Snapshots are taken under the lock, so the versions that are built only grow.
@@ -180,7 +180,7 @@ class Views:
             manifest = read_manifest(folder)
             if manifest.collection_id != collection_id:
                 raise SegmentError("it is of another collection")
-            if manifest.settings != self._recipe.settings():
+            if manifest.settings != bm25_settings():
                 known.note = "the BM25 settings have changed"  # which is no damage
                 return
             known.base = open_part(folder, manifest, sums=True, stored=self._stored)
@@ -188,7 +188,7 @@ class Views:
             known.note = str(error)
             self._database.condition.report(*segment_fallback(collection_id))
             return
-        if manifest.model != self._recipe.model:
+        if manifest.model != self._model:
             known.base = without_vectors(known.base)
 
     def _extend(
@@ -210,7 +210,7 @@ class Views:
             segment=known.segment,
             parts=parts,
             alive=alive,
-            late=late_vectors(connection, self._recipe.model, parts),
+            late=late_vectors(connection, self._model, parts),
             words=words,
             masks=Masks(MASKS, GATHER_SHARE),
             notes=_notes(known, words),
@@ -240,19 +240,17 @@ class Views:
         words: bool,
     ) -> tuple[IndexedRows, ...]:
         """Return the segment and the rows newer than it, reading only unknown ones."""
-        recipe = self._recipe
         above = base.high if base is not None else 0
         newer = known.newer
         if newer is None or (newer.above, newer.words) != (above, words):
-            columns = recipe.columns if words else None
             newer = known.newer = Rows(
-                collection_id, recipe.model, columns, above=above, stored=self._stored
+                collection_id, self._model, words=words, above=above, stored=self._stored
             )
         for _ in newer.extend(connection):
             pass
         if base is None:
-            return (newer.part(Formula(recipe.k1, recipe.b)),)
-        return base, newer.part(Formula(recipe.k1, recipe.b, len(base.ids), base.postings))
+            return (newer.part(),)
+        return base, newer.part(base)
 
 
 def _notes(known: _Known, words: bool) -> tuple[str, ...]:
