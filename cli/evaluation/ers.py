@@ -50,13 +50,13 @@ def import_sheets(
     if as_json:
         print_json(result)
         return
-    _print(result, CONFIDENCE)
+    _print(result)
 
 
-def _print(result: dict[str, Any], confidence: float) -> None:
+def _print(result: dict[str, Any]) -> None:
     out = stdout()
     rows = table(
-        "pipeline", "n", *map(escape, result["raters"]), "ERS", f"{confidence:.0%} interval"
+        "pipeline", "n", *map(escape, result["raters"]), "ERS", f"{CONFIDENCE:.0%} interval"
     )
     for name, means in [*result["pipelines"].items(), ("all", result["mean"])]:
         values = [f"{means[key]:.2f}" for key in ("rater1", "rater2", "ers")]

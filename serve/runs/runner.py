@@ -265,7 +265,6 @@ def _limits(settings: Settings, threads: int) -> PoolLimits:
         per_caller_shared=min(settings.serve.caller_threads, settings.serve.shared_threads),
         waiting=settings.serve.waiting,
         waiting_per_caller=settings.serve.caller_waiting,
-        retry_after=RETRY_SECONDS,
     )
 
 

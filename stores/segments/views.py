@@ -70,9 +70,6 @@ def without_vectors(part: IndexedRows) -> IndexedRows:
     )
 
 
-# Vectors of a smaller visible share are picked, not scanned; chosen, no measurement is kept.
-GATHER_SHARE = 0.1
-MASKS = 32  # permission masks remembered per collection; chosen, not measured
 # With more new chunks than this share, FTS5 answers for words; chosen, no measurement is kept.
 MAX_NEW_SHARE = 0.3
 
@@ -212,7 +209,7 @@ class Views:
             alive=alive,
             late=late_vectors(connection, self._model, parts),
             words=words,
-            masks=Masks(MASKS, GATHER_SHARE),
+            masks=Masks(),
             notes=_notes(known, words),
             equal=equal_chunks(connection, collection_id),
         )

@@ -14,6 +14,7 @@ from math import log
 from typing import Any
 
 from core.language.analysis import terms
+from stores.segments.postings import KEYWORDS_WEIGHT, SECTION_WEIGHT, TITLE_WEIGHT
 from stores.sqlite.database import CataloguePart, Database, decoded
 
 # Punctuation inside analysed terms (code identifiers, versions) must not split them again.
@@ -75,11 +76,6 @@ def match_expression(query: Sequence[AbstractCollection[str]]) -> str:
 class FullText(CataloguePart):
     """Score chunks by their analysed terms, and count in how many each term is."""
 
-    def __init__(self, database: Database, weights: tuple[float, float, float]) -> None:
-        """Weigh title, keywords and section against the body's 1."""
-        super().__init__(database)
-        self._weights = weights
-
     def scores(
         self,
         connection: sqlite3.Connection,
@@ -95,7 +91,7 @@ class FullText(CataloguePart):
         cursor.row_factory = None
         return cursor.execute(
             f"SELECT rowid, -bm25({name}, ?, ?, ?, 1.0) FROM {name} WHERE {name} MATCH ?",
-            (*self._weights, expression),
+            (TITLE_WEIGHT, KEYWORDS_WEIGHT, SECTION_WEIGHT, expression),
         ).fetchall()
 
     def frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, int]:
