@@ -22,7 +22,7 @@ from core.types import ToolSpec, place_of
 from reasoning.planning.compiler import render_operation
 from reasoning.planning.files import PlanFile, load_plan
 from reasoning.planning.slots import filled
-from serve.searching import SEARCHES, searched
+from serve.searching import SEARCHES, describe_passages, find_passages
 
 if TYPE_CHECKING:
     from graph.context import PipelineName
@@ -207,15 +207,8 @@ def search(
         raise CallerError(f"--pipeline is one of {', '.join(SEARCHES)}", value=pipeline)
     settings = options.settings()
     with opened(settings) as session:
-        found = searched(
-            session,
-            options.auth,
-            storable(query),
-            options.collections,
-            pipeline,
-            k,
-            options.filters,
-        )
+        wanted = (storable(query), options.collections, pipeline, k, options.filters)
+        found = describe_passages(session, find_passages(session, options.auth, *wanted))
     if as_json:
         print_json(found)
         return

@@ -20,7 +20,14 @@ from serve.api.shapes import ANSWERED, FOUND
 from serve.errors import error_body
 from serve.questions import Question, Utterance, turns_of
 from serve.runs.following import FollowedRun, begin_run, cancel_when_gone, event_stream
-from serve.searching import TOOLS, Collections, Filters, SearchName, searched
+from serve.searching import (
+    TOOLS,
+    Collections,
+    Filters,
+    SearchName,
+    describe_passages,
+    find_passages,
+)
 from serve.services import AppState, Caller, Services, check_standing, while_standing
 from serve.telemetry.logs import log
 
@@ -140,8 +147,9 @@ async def search(
 def _search_and_record(
     services: AppState, auth: AuthContext, body: SearchRequest
 ) -> dict[str, Any]:
-    wanted = (body.query, body.collection, body.pipeline, body.k)
-    found = searched(services.session, auth, *wanted, where=body.where)
+    wanted = (body.query, body.collection, body.pipeline, body.k, body.where)
+    session = services.session
+    found = describe_passages(session, find_passages(session, auth, *wanted))
     services.audit.record(
         "retrieval",
         auth,
