@@ -34,7 +34,7 @@ from stores.lock import OwnerLock, locked
 from stores.runlog.conversations import Conversation
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
-from tools.memory import Memory
+from tools.note_tools import Memory
 from tools.results import Results
 from tools.toolbox import Toolbox
 

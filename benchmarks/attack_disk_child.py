@@ -217,7 +217,7 @@ def looked(data: Path, words: dict[str, str], collection: str = "default") -> di
         import app.session
         from cli.options import opened
         from core.settings import load_settings
-        from ingest.repair import repair
+        from ingest.vectors import repair
         from serve.searching import describe_passages, find_passages
 
         app.session.open_embedder = lambda settings: InstantEmbedder()  # type: ignore[attr-defined]

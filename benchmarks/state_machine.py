@@ -26,8 +26,8 @@ from core.auth import AuthContext
 from core.faults import STAGES
 from core.settings import Settings
 from ingest.pipeline import Pipeline
-from ingest.repair import rebuild
 from ingest.summary import Summary
+from ingest.vectors import rebuild
 from stores.store import Store
 from stores.store import parts as store_parts
 

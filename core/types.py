@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-AnswerKind = Literal["text", "person", "date", "number", "place", "yesno", "list"]
+# "topic": all that is written about what the question names.
+AnswerKind = Literal["text", "person", "date", "number", "place", "yesno", "list", "topic"]
 Intent = Literal["fact", "recommend"]
 QuestionKind = Literal["plain", "multi"]
 

@@ -95,8 +95,10 @@ def folded(summary: str, *body: Markup, opened: bool = True) -> Markup:
     return element("details", {"open": "open" if opened else None}, head, *body)
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[Markup]], numbers: set[str]) -> Markup:
-    """Return a table; columns named in `numbers` are aligned to the right."""
+def table(
+    titles: Sequence[str], rows: Iterable[Sequence[Markup]], numbers: set[str], labels: int = 0
+) -> Markup:
+    """Return a table; `numbers` name the columns aligned right, `labels` counts heads of rows."""
     kinds = ["number" if title in numbers else None for title in titles]
     head = [
         element("th", {"scope": "col", "class": kind}, escaped(title))
@@ -106,7 +108,12 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[Markup]], numbers: set[
         element(
             "tr",
             {},
-            *(element("td", {"class": kind}, cell) for cell, kind in zip(row, kinds, strict=True)),
+            *(
+                element("th", {"scope": "row"}, cell)
+                if place < labels
+                else element("td", {"class": kinds[place]}, cell)
+                for place, cell in enumerate(row)
+            ),
         )
         for row in rows
     ]
@@ -176,6 +183,7 @@ STYLE = """
 .carrel-view th, .carrel-view td { text-align: left; vertical-align: top;
   padding: .25em .7em .25em 0; background: transparent; color: inherit;
   border-bottom: 1px solid rgba(128, 128, 128, .3); overflow-wrap: break-word; }
+.carrel-view tbody th { font-weight: normal; }
 .carrel-view .number { text-align: right; font-variant-numeric: tabular-nums; }
 .carrel-view .grade, .carrel-view .short { white-space: nowrap; }
 """
@@ -185,7 +193,6 @@ class View:
     """Hold something to look at, for notebooks and terminals."""
 
     def __init__(self, body: Markup, text: str) -> None:
-        """Keep the HTML of its body and the same as plain text."""
         self.body = body
         self.text = text
 

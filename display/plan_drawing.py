@@ -97,7 +97,10 @@ def _wanted(
 
 
 NARROW, WIDE = " iljtfrI.,:;|!'()[]", "mwMW@%—…→✓✗"
-PIECES = re.compile(r"\s*\S+")
+HAN = "\u2e80-\u2fff\u3041-\u9fff\uac00-\ud7af\uf900-\ufaff"
+# What may not be broken, with the space before: words, and characters of scripts without spaces
+# with the marks around them.
+PIECES = re.compile(rf"\s*(?:[^\s\w]*[{HAN}][^\s\w]*|[^\s{HAN}]+)")
 
 
 def text_width(text: str, size: float) -> float:
@@ -111,7 +114,7 @@ def wrapped(text: str, size: float, width: float, most: int) -> list[str]:
     Lines break between words, and beside any character of a script without spaces.
     """
     lines: list[str] = []
-    for piece in _pieces(line(text)):
+    for piece in PIECES.findall(line(text)):
         if lines and text_width(lines[-1] + piece, size) <= width:
             lines[-1] += piece
             continue
@@ -134,29 +137,6 @@ def _fits(text: str, size: float, width: float) -> int:
     while cut < len(text) and text_width(text[: cut + 1], size) <= width:
         cut += 1
     return cut
-
-
-def _pieces(text: str) -> list[str]:
-    """Return what may not be broken: words with the space before them, and wide characters."""
-    found: list[str] = []
-    for word in PIECES.findall(text):
-        piece = ""
-        for character in word:
-            wide = unicodedata.east_asian_width(character) in "WF"
-            if wide and piece.strip() and unicodedata.category(character)[0] != "P":
-                found.append(piece)
-                piece = ""
-            piece += character
-            if wide and unicodedata.category(character) not in ("Ps", "Pi"):
-                ended = piece
-                piece = ""
-                if unicodedata.category(character)[0] == "P" and found and ended == character:
-                    found[-1] += ended  # a mark does not begin a line
-                else:
-                    found.append(ended)
-        if piece:
-            found.append(piece)
-    return found
 
 
 def _share(character: str) -> float:
@@ -265,7 +245,6 @@ def _fate(
 
 
 def _lines(question: SubQuestion, known: Outcome) -> list[tuple[str, dict[str, str]]]:
-    """Return the lines of a box, broken to its width, with how each is written."""
     asked = known.asked.get(question.id) or [question.text]
     notes = [f"and {len(asked) - 1} more of this kind"] if len(asked) > 1 else []
     if found := known.values.get(question.id):
@@ -282,7 +261,6 @@ def _lines(question: SubQuestion, known: Outcome) -> list[tuple[str, dict[str, s
 
 
 def _size(lines: Sequence[tuple[str, dict[str, str]]]) -> tuple[float, float]:
-    """Return the width and height of a box around these lines; a bold line is the wider one."""
     size = {True: SIZE * BOLD, False: SIZE}
     widths = [
         text_width(text, SMALL if "font-size" in how else size["font-weight" in how])

@@ -91,7 +91,6 @@ class _Reasons:
             yield say["cut_short"]
 
     def step_of(self, node: str) -> dict[str, Any] | None:
-        """Return the last step of a node, else the last of the run."""
         if not self._trail:
             return None
         places = [place for place, step in enumerate(self._trail) if step.node == node]
@@ -123,7 +122,6 @@ class _Reasons:
         return "partial", [*parts, self.say["partial"].format(what="; ".join(missing[:NAMED]))]
 
     def _nothing_answers(self) -> tuple[str, str, list[str]]:
-        """Say what was found and did not answer."""
         found = [item for item in self._evidence if item.kind != ROW]
         if not found:
             return "nothing_found", "retrieve", [self._no_answer("nothing_found")]

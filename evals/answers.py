@@ -19,7 +19,7 @@ from core.trace import RunRecord, Step
 from evals.compare import checked_pair, corpus_warnings
 from evals.corpus import AUTH, COLLECTION, Corpus, Progress, build_corpus, open_corpus
 from evals.dataset import Dataset, JudgedQuery, listed
-from evals.runner import summed_notes, warm_up
+from evals.runner import checked_name, summed_notes, warm_up
 from evals.summary import (
     CONFIDENCE,
     DIGITS,
@@ -102,14 +102,7 @@ class AnswersRun:
 
 def checked_answering(name: str) -> PipelineName:
     """Return the name of a pipeline that answers, or say which ones there are."""
-    for known in ANSWERING:
-        if name == known:
-            return known
-    raise CallerError(
-        "the pipeline must be one that answers",
-        value=name,
-        hint=f"choose from {', '.join(ANSWERING)}",
-    )
+    return checked_name(name, ANSWERING, "the pipeline must be one that answers")
 
 
 def ask_all(
@@ -186,20 +179,10 @@ def _pattern(wanted: str) -> re.Pattern[str]:
 Figure = Callable[[AnswerOutcome], float | None]
 
 
-def answered(asked: AnswerOutcome) -> float:
-    """Return 1 for an answer."""
-    return float(not asked.refused)
-
-
-def refused(asked: AnswerOutcome) -> float:
-    """Return 1 for a refusal."""
-    return float(asked.refused)
-
-
 def refused_rightly(asked: AnswerOutcome) -> float | None:
     """Return 1 for a refusal, of questions without a relevant document and without an answer."""
     asks = asked.query.relevant or asked.query.answers
-    return None if asks else refused(asked)
+    return None if asks else float(asked.refused)
 
 
 def any_gold_cited(asked: AnswerOutcome) -> float | None:
@@ -227,11 +210,13 @@ def answer_contained(asked: AnswerOutcome) -> float | None:
 
 
 METRICS: dict[str, Figure] = {
-    found.__name__: found
-    for found in (
-        *(answered, refused, refused_rightly),
-        *(any_gold_cited, all_gold_cited, citation_precision, answer_contained),
-    )
+    "answered": lambda one: float(not one.refused),
+    "refused": lambda one: float(one.refused),
+    "refused_rightly": refused_rightly,
+    "any_gold_cited": any_gold_cited,
+    "all_gold_cited": all_gold_cited,
+    "citation_precision": citation_precision,
+    "answer_contained": answer_contained,
 }
 SPENT = ("tool_calls", "tokens", "model_calls", "cost")
 OPERATIONS = "operations"

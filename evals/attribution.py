@@ -100,20 +100,16 @@ def attribute(place: GoldPlace, failed: Trajectory) -> Attribution:
         number = len(failed.trail)
         step = {"number": number, "node": failed.trail[-1].node}
         return Attribution("policy", step, f"a limit ended the run: {reason}")
-    cause, why = _cause(place, failed)
+    case = failed.case
+    if case.must_refuse or case.needed or case.evidence:
+        cause, why = GoldRuns(place, failed).find_cause()
+    else:  # where calls alone are expected, it is theirs
+        cause, why = "tool_choice", "the run made other calls than those expected"
     nodes = STAGES.get(cause, STAGES["retrieval"])
     steps = [(nodes.index(one.node), -number) for number, one in enumerate(failed.trail, start=1)
              if one.node in nodes]  # fmt: skip
     number = -min(steps)[1] if steps else len(failed.trail)
     return Attribution(cause, {"number": number, "node": failed.trail[number - 1].node}, why)
-
-
-def _cause(place: GoldPlace, failed: Trajectory) -> tuple[str, str]:
-    """Return the cause of a failure; where calls alone are expected, it is theirs."""
-    case = failed.case
-    if not (case.must_refuse or case.needed or case.evidence):
-        return "tool_choice", "the run made other calls than those expected"
-    return GoldRuns(place, failed).find_cause()
 
 
 class GoldRuns:

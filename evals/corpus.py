@@ -29,7 +29,6 @@ from stores.sqlite.rows import digest
 AUTH = AuthContext(tenant="evals", user="evals")
 COLLECTION = "corpus"
 FOLDER = "evals"
-BLOCK = 1 << 20  # bytes read at once for a hash, chosen
 OTHER_CACHE = "set CARREL_CACHE to another folder"
 
 # (stage, done, total); a total of 0 is not known.
@@ -83,7 +82,6 @@ def _ingest(
     progress: Progress,
     sources: Callable[[], list[Path]],
 ) -> tuple[Summary, set[str]]:
-    """Return what became of the sources, and the ids of the documents that are there."""
     with open_corpus(opened, create=True) as session:
         assert session.embedder is not None  # it is needed to create
         target = session.intake.open_collection(AUTH.tenant, COLLECTION, profile)
@@ -138,11 +136,8 @@ def _directory(
 
 
 def _file_hash(path: Path) -> str:
-    hasher = hashlib.sha256()
     with path.open("rb") as handle:
-        while block := handle.read(BLOCK):
-            hasher.update(block)
-    return hasher.hexdigest()
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def _copied(corpus: Path, data: Path) -> Path:

@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -122,12 +122,6 @@ def _row(place: str, line: str, columns: list[str]) -> tuple[str, str, str]:
     if len(columns) != 3 or not all(columns):
         raise CallerError(f"{place}: a judgment has three columns", value=line, hint=SHAPE)
     return columns[0], columns[1], columns[2]
-
-
-def unknown_documents(judgments: Judgments, documents: Collection[str]) -> list[str]:
-    """Return the judged documents that are not among `documents`, in the order of the file."""
-    judged = dict.fromkeys(document for grades in judgments.values() for document in grades)
-    return [document for document in judged if document not in documents]
 
 
 def listed(names: list[str]) -> str:
@@ -302,7 +296,8 @@ def _unknown_queries(judgments: Judgments, queries: list[JudgedQuery]) -> list[s
 
 
 def _unknown_documents(judgments: Judgments, documents: frozenset[str], allowed: bool) -> list[str]:
-    unknown = unknown_documents(judgments, documents)
+    judged = dict.fromkeys(document for grades in judgments.values() for document in grades)
+    unknown = [document for document in judged if document not in documents]
     if not unknown:
         return []
     if not allowed:

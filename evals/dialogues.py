@@ -92,11 +92,11 @@ def read_questions(folder: Path, limit: int | None) -> list[MemoryQuestion]:
         found[category].append(
             MemoryQuestion(name, str(one.get("text") or ""), text, category, dialogue)
         )
-    return [one for rows in found.values() for one in rows[:: _every(len(rows), limit)][:limit]]
-
-
-def _every(count: int, limit: int | None) -> int:
-    return max(1, count // limit) if limit else 1
+    return [
+        one
+        for rows in found.values()
+        for one in rows[:: len(rows) // (limit or len(rows)) or 1][:limit]
+    ]
 
 
 def drafts_of(turns: Sequence[DialogueTurn], *, every_turn: bool) -> list[list[NoteDraft]]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import string
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from app.session import Session
-from core.errors import CallerError
 from core.recall import NOTE
 from core.settings import Settings
-from core.trace import RunRecord
 from core.types import Claim, Evidence
 from evals.corpus import COLLECTION, Progress, open_corpus
 from evals.dialogues import (
@@ -23,7 +25,7 @@ from evals.dialogues import (
     read_turns,
     user_of,
 )
-from evals.memory_scores import METRICS, NOT_MENTIONED, scores
+from evals.runner import checked_name
 from evals.summary import (
     CONFIDENCE,
     DIGITS,
@@ -37,6 +39,76 @@ from graph.asking import ActiveRun
 from reasoning.rules.answering.headings import LED
 from reasoning.rules.recall import AT_ONCE, questions_of, short_claim
 from tools.note_tools import note_evidence
+
+NOT_MENTIONED = "Not mentioned"
+REFUSING = ("not mentioned", "no information available")
+# Those of LoCoMo (Maharana et al. 2024, task_eval/evaluation.py): F1 over Porter stems, of the best
+# part for each part of a multi-hop answer; of adversarial questions, whether nothing is mentioned.
+# BLEU-1 and ROUGE are those of nltk and rouge-score, as A-MEM has them (Xu et al. 2025).
+METRICS = ("em", "f1", "bleu1", "rouge2", "rougeL")
+MULTI_HOP, OPEN_DOMAIN = "multi-hop", "open-domain"
+ARTICLES = re.compile(r"\b(a|an|the|and)\b")
+PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def scores(answer: str, gold: str, category: str) -> dict[str, float]:
+    """Return the metrics of one answer, 0..1; a `gold` of "" is that nothing is mentioned."""
+    if not gold:
+        refused = float(any(one in answer.casefold() for one in REFUSING))
+        return dict.fromkeys(METRICS, refused)
+    gold = gold.partition(";")[0].strip() if category == OPEN_DOMAIN else gold
+    found = _rouge().score(gold, answer)
+    return {
+        "em": float(set(normalised(answer).split()) == set(normalised(gold).split())),
+        "f1": _parts_f1(answer, gold) if category == MULTI_HOP else word_f1(answer, gold),
+        "bleu1": _bleu1(answer, gold),
+        "rouge2": float(found["rouge2"].fmeasure),
+        "rougeL": float(found["rougeL"].fmeasure),
+    }
+
+
+def normalised(text: str) -> str:
+    """Return a text in small letters without punctuation and articles."""
+    bare = text.replace(",", "").lower().translate(PUNCTUATION)
+    return " ".join(ARTICLES.sub(" ", bare).split())
+
+
+def word_f1(answer: str, gold: str) -> float:
+    """Return the F1 of the stems that two texts share."""
+    ours, theirs = (Counter(map(_stem, normalised(one).split())) for one in (answer, gold))
+    shared = (ours & theirs).total()
+    return 2 * shared / (ours.total() + theirs.total()) if shared else 0.0
+
+
+def _parts_f1(answer: str, gold: str) -> float:
+    """Return the mean over the parts of a gold answer of the best F1 of a part of the answer."""
+    ours, theirs = answer.split(","), gold.split(",")
+    return sum(max(word_f1(one, part) for one in ours) for part in theirs) / len(theirs)
+
+
+def _bleu1(answer: str, gold: str) -> float:
+    tools = import_module("nltk.translate.bleu_score")
+    ours, theirs = answer.lower().split(), gold.lower().split()
+    smooth = tools.SmoothingFunction().method1
+    given = {"weights": (1, 0, 0, 0), "smoothing_function": smooth}
+    return float(tools.sentence_bleu([theirs], ours, **given)) if ours else 0.0
+
+
+@cache
+def _stem(word: str) -> str:
+    return str(_stemmer().stem(word))
+
+
+@cache
+def _stemmer() -> Any:  # noqa: ANN401 - nltk's own
+    return import_module("nltk.stem.porter").PorterStemmer()
+
+
+@cache
+def _rouge() -> Any:  # noqa: ANN401 - rouge-score's own
+    scorer = import_module("rouge_score.rouge_scorer")
+    return scorer.RougeScorer(["rouge2", "rougeL"], use_stemmer=True)
+
 
 MemoryPipeline = Literal["memory", "retrieval", "none"]
 PIPELINES: tuple[MemoryPipeline, ...] = get_args(MemoryPipeline)
@@ -52,25 +124,6 @@ class MemoryOutcome:
     metrics: dict[str, float]
     ms: float
     trail: list[dict[str, Any]] = field(default_factory=list)
-
-
-def checked_memory_pipeline(name: str) -> MemoryPipeline:
-    """Return the name of what answers, or say which there are."""
-    for known in PIPELINES:
-        if name == known:
-            return known
-    raise CallerError(
-        "the pipeline must be one that asks a dialogue",
-        value=name,
-        hint=f"choose from {', '.join(PIPELINES)}",
-    )
-
-
-def ask_memory(session: Session, question: MemoryQuestion, pipeline: MemoryPipeline) -> RunRecord:
-    """Put a question to the graph, with memory or without it."""
-    auth = user_of(question.dialogue)
-    context = session.context(auth, COLLECTION, recalls=pipeline == "memory")
-    return session.asking.alone(ActiveRun(question.text, COLLECTION, context), [])
 
 
 def short_answer(claims: Sequence[Claim], evidence: Sequence[Evidence]) -> str:
@@ -128,7 +181,9 @@ def run_memory(
             if pipeline == "retrieval":
                 answer = retrieve_turns(session, question)
             else:
-                run = ask_memory(session, question, pipeline)
+                auth = user_of(question.dialogue)
+                context = session.context(auth, COLLECTION, recalls=pipeline == "memory")
+                run = session.asking.alone(ActiveRun(question.text, COLLECTION, context), [])
                 answer = short_answer(run.answer.claims, run.evidence)
                 trail = [step.model_dump(mode="json") for step in run.trail]
             ms = round((time.perf_counter() - began) * 1000, 1)
@@ -149,8 +204,9 @@ def evaluate_memory(
     every_turn: bool = False,
 ) -> tuple[dict[str, Any], list[MemoryOutcome]]:
     """Return the figures as `carrel eval memory --json` prints them, and every question's run."""
-    chosen = checked_memory_pipeline(pipeline)
-    other = checked_memory_pipeline(against) if against is not None else None
+    rule = "the pipeline must be one that asks a dialogue"
+    chosen = checked_name(pipeline, PIPELINES, rule)
+    other = checked_name(against, PIPELINES, rule) if against is not None else None
     turns, questions = read_turns(folder), read_questions(folder, limit)
     opened, counts = build_memory(turns, settings, progress, every_turn=every_turn)
     mine = run_memory(opened, questions, chosen, progress)
@@ -204,7 +260,6 @@ def _means(outcomes: Sequence[MemoryOutcome], settings: Settings) -> dict[str, A
 def _differences(
     mine: Sequence[MemoryOutcome], theirs: Sequence[MemoryOutcome], settings: Settings
 ) -> dict[str, Any]:
-    """Compare two pipelines question by question, whole and by category of F1."""
     pairs = list(zip(mine, theirs, strict=True))
     found = {"f1": compare_pairs(((a.metrics["f1"], b.metrics["f1"]) for a, b in pairs), settings)}
     for name in dict.fromkeys(one.question.category for one in mine):

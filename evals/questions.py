@@ -167,7 +167,6 @@ def _asking_for(auth: AuthContext, question: PageQuestion, versions: set[str]) -
 def _search(
     index: Index, auth: AuthContext, text: str, pipeline: str, *, choose: bool
 ) -> list[Evidence]:
-    """Return the best hit of each page, best first."""
     query = Query(text, auth, language=detect_language(text))
     depth = index.settings.retrieval.top_k if choose else index.settings.evaluation.depth
     hits: dict[str, Evidence] = {}

@@ -1,15 +1,17 @@
-"""Reports, of a comparison and of the quality of a collection, as Markdown and HTML."""
+"""Reports, of comparisons, trajectories and the quality of a collection, as Markdown and HTML."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from core.errors import shorten
 from core.settings import Settings
+from display.html import Markup, bar, element, escaped, folded, joined, line, table
+from display.runs import run_view, steps_view, view_page
 from evals.charts import (
     COLOURS,
     WIDTH,
@@ -27,6 +29,7 @@ from evals.charts import (
 from evals.compare import Section
 from evals.runner import ANSWERING
 from evals.summary import CONFIDENCE
+from evals.trajectories import TrajectoryRuns
 from ingest.quality.texts import QualityFinding, QualityReport, Spread
 
 if TYPE_CHECKING:
@@ -121,77 +124,23 @@ def _section(section: Section, number: int) -> list[Block]:
     return found
 
 
-_HEAD = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; --paper: #ffffff; --ink: #1b1f24; --line: #c9ced6; }}
-@media (prefers-color-scheme: dark) {{
-  :root {{ --paper: #15181c; --ink: #e4e7eb; --line: #454c56; }}
-}}
-body {{
-  margin: 2rem auto; max-width: 64rem; padding: 0 1rem; background: var(--paper);
-  color: var(--ink); font: 1rem/1.5 system-ui, sans-serif;
-}}
-.wide {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }}
-th, td {{ border-bottom: 1px solid var(--line); padding: 0.25rem 0.75rem 0.25rem 0; }}
-td, th.figure {{ text-align: right; white-space: nowrap; }}
-th {{ text-align: left; vertical-align: bottom; }}
-tbody th {{ font-weight: normal; }}
-tbody th, tbody td {{ vertical-align: top; }}
-figure {{ margin: 1rem 0; }}
-figcaption {{ font-size: 0.9rem; }}
-svg {{ max-width: 100%; height: auto; }}
-</style>
-</head>
-<body>
-"""
-
-
 def html_report(blocks: Sequence[Block]) -> str:
     """Return the page."""
     title = next(block.text for block in blocks if isinstance(block, Heading))
-    parts = []
-    for block in blocks:
-        if isinstance(block, Drawing):
-            # A letter in front, since a style sheet's name cannot start with a digit.
-            drawn = inline(block.chart.svg, block.chart.title, f"c{block.name}")
-            caption = f"<figcaption>{escape(block.chart.title)}</figcaption>"
-            parts.append(f"<figure>\n{drawn.strip()}\n{caption}\n</figure>")
-        elif isinstance(block, Heading):
-            parts.append(f"<h{block.level}>{escape(block.text)}</h{block.level}>")
-        elif isinstance(block, Text):
-            parts.append(f"<p>{escape(block.text)}</p>")
-        else:
-            parts.append(_html_table(block))
-    return _HEAD.format(title=escape(title)) + "\n".join(parts) + "\n</body>\n</html>\n"
+    return view_page(title, *map(_markup, blocks))
 
 
-def _html_table(table: ReportTable) -> str:
-    head = "".join(
-        f'<th scope="col"{"" if place < table.labels else " class=figure"}>{escape(cell)}</th>'
-        for place, cell in enumerate(table.headers)
-    )
-    rows = []
-    for row in table.rows:
-        cells = [
-            f'<th scope="row">{escape(cell)}</th>'
-            if place < table.labels
-            else f"<td>{escape(cell)}</td>"
-            for place, cell in enumerate(row)
-        ]
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    body = "\n".join(rows)
-    return (
-        f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody>\n</table></div>"
-    )
+def _markup(block: Block) -> Markup:
+    if isinstance(block, Drawing):
+        # A letter in front, since a style sheet's name cannot start with a digit.
+        drawn = inline(block.chart.svg, block.chart.title, f"c{block.name}")
+        caption = element("figcaption", {}, escaped(block.chart.title))
+        return element("figure", {}, Markup(drawn), caption)
+    if isinstance(block, ReportTable):
+        rows = [[*map(escaped, row)] for row in block.rows]
+        return table(block.headers, rows, set(block.headers[block.labels :]), block.labels)
+    tag = f"h{block.level}" if isinstance(block, Heading) else "p"
+    return element(tag, {}, escaped(block.text))
 
 
 _SPECIAL = re.compile(r"([\\`*_\[\]#|~$])")
@@ -206,13 +155,13 @@ def markdown_report(blocks: Sequence[Block], stem: str) -> tuple[str, dict[str, 
         if isinstance(block, Drawing):
             name = f"{stem}-{block.name}.svg"
             files[name] = standalone(block.chart.svg, block.chart.title)
-            title = escaped(block.chart.title)
+            title = markdown_text(block.chart.title)
             parts += [f"![{title}]({quote(name)})", f"*{title}*"]
         elif isinstance(block, Heading):
-            parts.append(f"{'#' * block.level} {escaped(block.text)}")
+            parts.append(f"{'#' * block.level} {markdown_text(block.text)}")
         elif isinstance(block, Text):
             # An entity in front is nothing to a reader, and text that begins no list to a parser.
-            parts.append(_LIST.sub(r"&#8203;\1", escaped(block.text)))
+            parts.append(_LIST.sub(r"&#8203;\1", markdown_text(block.text)))
         else:
             parts.append(_markdown_table(block))
     return "\n\n".join(parts) + "\n", files
@@ -220,12 +169,12 @@ def markdown_report(blocks: Sequence[Block], stem: str) -> tuple[str, dict[str, 
 
 def _markdown_table(table: ReportTable) -> str:
     rule = ["---" if place < table.labels else "---:" for place in range(len(table.headers))]
-    lines = [[escaped(cell) for cell in table.headers], rule]
-    lines += [[escaped(cell) for cell in row] for row in table.rows]
+    lines = [[markdown_text(cell) for cell in table.headers], rule]
+    lines += [[markdown_text(cell) for cell in row] for row in table.rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def escaped(text: str) -> str:
+def markdown_text(text: str) -> str:
     """Return a text that Markdown shows as it is, on one line."""
     flat = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _SPECIAL.sub(r"\\\1", flat)
@@ -321,3 +270,79 @@ def _histogram(name: str, title: str, spread: Spread) -> Drawing:
         axes[0].legend(fontsize=7)
 
     return Drawing(name, Chart(name, title, draw(paint, (WIDTH, HEIGHT))))
+
+
+NOTHING = "–"
+FIGURES = {"value", "n"}
+BAR_WIDTH = 300  # pixels of the longest bar, chosen
+
+
+def trajectory_page(runs: TrajectoryRuns, result: dict[str, Any]) -> str:
+    """Return the page; it needs no other file."""
+    title = f"Trajectories: {result['passed']} of {result['n']} cases pass"
+    body = joined(
+        element("h1", {}, escaped(title)),
+        _causes(result["causes"]),
+        _measures(result),
+        _cases(result["cases"]),
+        element("h2", {}, escaped("Traces")),
+        *_traces(runs, result["cases"]),
+    )
+    return view_page(title, body)
+
+
+def _causes(causes: dict[str, int]) -> Markup:
+    if not causes:
+        return element("p", {}, escaped("No case fails."))
+    most = max(causes.values())
+    rows = [
+        [
+            escaped(name.replace("_", " ")),
+            bar(n / most, str(n), BAR_WIDTH),
+        ]
+        for name, n in causes.items()
+    ]
+    title = element("h2", {}, escaped("Causes of failures"))
+    return joined(title, table(["cause", "failures"], rows, FIGURES))
+
+
+def _measures(result: dict[str, Any]) -> Markup:
+    rows = [
+        [
+            escaped(name),
+            escaped(NOTHING if value is None else f"{value:.3f}"),
+            escaped(result["counts"].get(name, "")),
+        ]
+        for name, value in result["metrics"].items()
+    ]
+    title = element("h2", {}, escaped("Measures"))
+    return joined(title, table(["measure", "value", "n"], rows, FIGURES))
+
+
+def _cases(cases: list[dict[str, Any]]) -> Markup:
+    rows = []
+    for place, one in sorted(enumerate(cases), key=lambda item: item[1]["passed"]):
+        step = one["step"]
+        at = f"{step['number']} {step['node']}" if step else ""
+        name = escaped(one["id"])
+        linked = element("a", {"href": f"#case-{place}"}, name) if one["run_id"] else name
+        cells = [line(one["question"]), one["stop_reason"], one["cause"] or "", at]
+        passed = escaped("yes" if one["passed"] else "no")
+        rows.append([linked, *map(escaped, cells), passed])
+    title = element("h2", {}, escaped("Cases"))
+    heads = ["case", "question", "ended", "cause", "step", "passed"]
+    return joined(title, table(heads, rows, FIGURES))
+
+
+def _traces(runs: TrajectoryRuns, cases: list[dict[str, Any]]) -> list[Markup]:
+    found = []
+    for place, (one, row) in enumerate(zip(runs.asked, cases, strict=True)):
+        if one.run is None:
+            continue
+        why = row["shown_by"]
+        cause = [element("p", {}, escaped(f"{row['cause']}: {why}"))] if why else []
+        shown = joined(*cause, run_view(one.run).body, steps_view(one.run).body)
+        title = f"{one.case.id}: {shorten(one.case.question, 100)}"
+        part = folded(title, shown, opened=False)
+        found.append(element("section", {"id": f"case-{place}"}, part))
+    return found

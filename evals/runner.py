@@ -6,11 +6,12 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle, islice
+from typing import TypeVar
 
 from app.session import Session
 from core.errors import CallerError
@@ -92,13 +93,20 @@ class Searcher:
         return Hits(hits, found.notes)
 
 
-def checked_pipeline(name: str, *, allowed: tuple[str, ...] = PIPELINES) -> str:
+Name = TypeVar("Name", bound=str)
+
+
+def checked_name(name: str, known: Sequence[Name], rule: str) -> Name:
+    """Return a name that is known, or say which ones there are."""
+    for one in known:
+        if name == one:
+            return one
+    raise CallerError(rule, value=name, hint=f"choose from {', '.join(known)}")
+
+
+def checked_pipeline(name: str) -> str:
     """Return the name of a pipeline, or say which ones there are."""
-    if name not in allowed:
-        raise CallerError(
-            "the pipeline must be known", value=name, hint=f"choose from {', '.join(allowed)}"
-        )
-    return name
+    return checked_name(name, PIPELINES, "the pipeline must be known")
 
 
 WARMUP = 3  # searches before the first one that is timed; chosen, not measured

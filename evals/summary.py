@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -318,13 +318,12 @@ def difference_json(found: Mapping[str, Difference]) -> dict[str, Any]:
             "difference": round(one.mean, DIGITS),
             "ci": round_interval(one.interval),
             "p": round(one.p, DIGITS),
-            **{key: value for key, value in asdict(one).items() if key in _COUNTS},
+            "wins": one.wins,
+            "ties": one.ties,
+            "losses": one.losses,
         }
         for metric, one in found.items()
     }
-
-
-_COUNTS = ("wins", "ties", "losses")
 
 
 def rank_groups(runs: list[QueryRun]) -> dict[str, int]:

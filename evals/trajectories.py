@@ -256,33 +256,17 @@ def citation_recall(one: Trajectory) -> float | None:
     return one.share_of_gold(frozenset[str]().union(*one.citations))
 
 
-def refusal_precision(one: Trajectory) -> float | None:
-    """Return 1 where a refusal was right, of refusals."""
-    return float(one.case.must_refuse) if one.refused else None
-
-
-def refusal_recall(one: Trajectory) -> float | None:
-    """Return 1 where a question that must be refused was."""
-    return float(one.refused) if one.case.must_refuse else None
-
-
-def calls(one: Trajectory) -> float | None:
-    """Return the number of tool calls."""
-    return one.spent("tool_calls")
-
-
-def cost(one: Trajectory) -> float | None:
-    """Return what the chat model cost."""
-    return one.spent("cost")
-
-
 MEASURES: dict[str, Measure] = {
     found.__name__: found
     for found in (
         *(tool_selection_accuracy, argument_correctness, redundant_calls, evidence_recall),
         *(answer_accuracy, citation_precision, citation_recall),
-        *(refusal_precision, refusal_recall, calls, cost),
     )
+} | {
+    "refusal_precision": lambda one: float(one.case.must_refuse) if one.refused else None,
+    "refusal_recall": lambda one: float(one.refused) if one.case.must_refuse else None,
+    "calls": lambda one: one.spent("tool_calls"),
+    "cost": lambda one: one.spent("cost"),  # of the chat model
 }
 
 
@@ -389,13 +373,6 @@ class TrajectoryRuns:
     warnings: list[str] = field(default_factory=list)
 
 
-def _unfound(asked: Sequence[Trajectory]) -> list[str]:
-    """Name the cases whose gold evidence is not in their collection; it may be misspelt."""
-    lacking = [one for one in asked if not all(one.gold)]
-    return [f"{one.file}, {one.case.id}: the gold evidence is not there as it is quoted"
-            for one in lacking]  # fmt: skip
-
-
 def _figures(asked: Sequence[Trajectory], settings: Settings) -> dict[str, Any]:
     found = measured_figures(asked, settings, MEASURES)
     found["metrics"]["p95_ms"] = latency(asked)["p95"]
@@ -404,6 +381,8 @@ def _figures(asked: Sequence[Trajectory], settings: Settings) -> dict[str, Any]:
 
 def trajectories_json(runs: TrajectoryRuns, settings: Settings) -> dict[str, Any]:
     """Return the figures as `carrel eval trajectories --json` prints them."""
+    lacking = [f"{one.file}, {one.case.id}" for one in runs.asked if not all(one.gold)]
+    unfound = [f"{one}: the gold evidence is not there as it is quoted" for one in lacking]
     return {
         **_figures(runs.asked, settings),
         "latency_ms": latency(runs.asked),
@@ -411,7 +390,7 @@ def trajectories_json(runs: TrajectoryRuns, settings: Settings) -> dict[str, Any
         **group_figures(runs.asked, lambda keep: _figures([*filter(keep, runs.asked)], settings)),
         "cases": [case_row(one, runs.causes.get(place)) for place, one in enumerate(runs.asked)],
         "skipped": runs.skipped,
-        "warnings": [*runs.warnings, *_unfound(runs.asked)],
+        "warnings": [*runs.warnings, *unfound],
     }
 
 

@@ -31,7 +31,7 @@ from reasoning.types import Turn
 from stores.runlog.conversations import Conversation, KeptTurn, Waiting
 from stores.sqlite.database import damaged
 from stores.store import Store
-from tools.memory import Memory
+from tools.note_tools import Memory
 
 TITLE_CHARS = 80  # longest title of a conversation, cut from its question
 

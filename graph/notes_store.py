@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from core.auth import AuthContext
 from core.errors import CallerError, PolicyError
 from core.notes import FoundNote, Note, NoteDraft
-from tools.memory import Memory
+from tools.note_tools import Memory
 
 NOTES = "notes"
 Namespace = tuple[str, ...]

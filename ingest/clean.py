@@ -25,13 +25,10 @@ _EMPTY = re.compile(r"[ \t]*(?:\([ \t]*\)|\[[ \t]*\]|<[ \t]*>)")
 
 def plain_prose(text: str) -> str:
     """Return a text without hyperlinks and marks of formatting; the words of a link stay."""
-    if "[" in text:
-        text = _BB_CODE.sub("", _NAMED_LINK.sub(r"\1", text))
+    text = _BB_CODE.sub("", _NAMED_LINK.sub(r"\1", text))
     if "://" in text or "www." in text.lower():
         text = _EMPTY.sub("", _ADDRESS.sub(_after, text))
-    if "*" in text or "_" in text:
-        text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
-    return _HEADING.sub("", text) if "#" in text else text
+    return _HEADING.sub("", _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text)))
 
 
 def _after(match: re.Match[str]) -> str:
@@ -91,7 +88,10 @@ def clean_text(text: str, *, code: bool = False) -> str:
         text = cleaned
     # Nested escapes ("&amp;lt;…") made to outlast any number of rounds: nobody wrote that to be
     # read. Without these signs the rounds have nothing left to unpack.
-    return _clean_code(re.sub("[<>&`()\\[\\]]", " ", text)) if code else _neutral(text)
+    for _ in range(_MAX_ROUNDS):
+        text = re.sub(r"[<>&`()\[\]]", " ", text)
+        text = _clean_code(text) if code else _clean_prose(text)
+    return text
 
 
 def clean_document(document: ParsedDocument, *, plain: bool = False) -> ParsedDocument:
@@ -146,27 +146,14 @@ def _characters(text: str) -> str:
 
 
 def _clean_code(text: str) -> str:
-    text = _characters(text)
-    if " \n" in text or "\t\n" in text:
-        text = _TRAILING.sub("", text)
-    return _few_empty_lines(text).strip("\n").rstrip()
+    text = _TRAILING.sub("", _characters(text))
+    return _EMPTY_LINES.sub("\n\n", text).strip("\n").rstrip()
 
 
 def _clean_prose(text: str) -> str:
-    text = _characters(text)
-    if "<" in text or "&" in text:
-        text = _without_markup(text)
-    if "http" in text:
-        text = _BRACKETED_LINK.sub("", text)
-    if "  " in text or "\t" in text:
-        text = _BLANKS.sub(" ", text)
-    if " \n" in text or "\n " in text:
-        text = _LINE_EDGES.sub("\n", text)
-    return _few_empty_lines(text).strip()
-
-
-def _few_empty_lines(text: str) -> str:
-    return _EMPTY_LINES.sub("\n\n", text) if "\n\n\n" in text else text
+    text = _BRACKETED_LINK.sub("", _without_markup(_characters(text)))
+    text = _LINE_EDGES.sub("\n", _BLANKS.sub(" ", text))
+    return _EMPTY_LINES.sub("\n\n", text).strip()
 
 
 def _without_markup(text: str) -> str:
@@ -178,9 +165,3 @@ def _without_markup(text: str) -> str:
 def _unescaped(match: re.Match[str]) -> str:
     # An entity nobody defined ("&foo;") comes back as it was.
     return html.unescape(re.sub("&(?:amp;)+", "&", match.group()))
-
-
-def _neutral(text: str) -> str:
-    for _ in range(_MAX_ROUNDS):
-        text = _clean_prose(re.sub(r"[<>&`()\[\]]", " ", text))
-    return text

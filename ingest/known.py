@@ -61,14 +61,6 @@ class RunIndex:
         """Forget everything."""
         self._connection.close()
 
-    def __enter__(self) -> RunIndex:
-        """Return itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Forget everything."""
-        self.close()
-
 
 # Kinds of names in `RunIndex`: places given, names given, names given or made, names renamed.
 GIVEN, LISTED, NAMED, TAKEN = "given", "listed", "named", "taken"
@@ -78,7 +70,6 @@ class Known:
     """Compare given files with those that a collection has."""
 
     def __init__(self, reading: IngestContext, seen: RunIndex, *, prune: bool) -> None:
-        """With `prune`, files stay only if their path was noted in `seen` as given."""
         self._intake, self._collection = reading.intake, reading.collection
         self._access = reading.access
         self._seen = seen

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from core.errors import ModelError
-from core.fields.ingest import IngestSettings
 from core.memory import release_memory
 from core.settings import Settings
 from ingest.arrange import arrange
@@ -29,7 +28,7 @@ from ingest.sandbox.pool import Sandbox
 from ingest.steps import Batch, Steps, in_background
 from ingest.summary import Summary, Tally
 from ingest.usable import IngestContext
-from ingest.vectors import embed_missing, recover
+from ingest.vectors import Progress, embed_missing, recover
 from models.embeddings import Embedder, Vectors
 from models.folder import OTHER_MODEL, of_another_model
 from stores.sqlite.catalogue import Collection
@@ -37,8 +36,6 @@ from stores.sqlite.permissions import OPERATOR, WriteAccess
 from stores.store import Store
 
 FORMAT_VERSION = 9  # raise it when loaders, cleaning or splitting change what is stored
-
-Progress = Callable[[str, int, int], None]
 
 
 class Pipeline:
@@ -79,8 +76,6 @@ class Pipeline:
         self._chunkers = Chunkers(settings, embedder, self._embed_sentences)
         self._progress = progress or (lambda stage, done, total: None)
         self._tally = tally or Tally()
-        most = settings.ingest.max_collection_fields
-        usual = IngestSettings.model_fields["max_collection_fields"].default
         self._reading = IngestContext(
             store,
             collection,
@@ -93,10 +88,9 @@ class Pipeline:
                 self._chunkers.key,
                 settings.library.min_text_words,
                 settings.library.drop_links,
-                LoadLimits.of(settings).decisive(),
+                LoadLimits.of(settings).model_dump(),
                 sorted(acl),
-                # Files are read again once there is a limit of a collection's fields.
-                *([] if most == usual else [most]),
+                settings.ingest.max_collection_fields,
             ),
             renames and access.auth is None,
             access,
@@ -121,7 +115,7 @@ class Pipeline:
         summary.others = len(others)
         check_disk(sources, self._store.folder, self._settings.storage.min_free_mb)
         recover(self._store, self._embedder, self._settings.ingest.batch)
-        with RunIndex() as seen:
+        with closing(RunIndex()) as seen:
             for source in sources:
                 seen.add(LISTED, source.relative)
                 if prune:
@@ -176,7 +170,6 @@ class Pipeline:
             self._progress("files", self._tally.files_done, self._tally.files)
 
     def _prune(self, seen: RunIndex) -> int:
-        """Remove the files that this run has not come by, some at a time."""
         collection = self._reading.collection
         gone = (name for name in self._intake.file_names(collection) if not seen.has(NAMED, name))
         removed = 0
@@ -185,7 +178,6 @@ class Pipeline:
         return removed
 
     def _finish(self) -> None:
-        """Do what is left when all documents are in."""
         collection = self._reading.collection
         if self._second is not None:
             advance = partial(self._progress, "second")

@@ -82,14 +82,12 @@ def _text_of(document: ParsedDocument | None) -> str:
 
 
 def _last(text: str, limit: int) -> str:
-    """Return the end of a text, from a word on."""
     if len(text) <= limit or limit < 1:
         return text if limit > 0 else ""
     return text[first_boundary(text, len(text) - limit, len(text)) :].strip()
 
 
 def _first(text: str, limit: int) -> str:
-    """Return the beginning of a text, up to a word."""
     if len(text) <= limit or limit < 1:
         return text if limit > 0 else ""
     return text[: last_boundary(text, 0, limit)].strip()
@@ -121,7 +119,6 @@ def _independent(row: DocumentRow, old: str, new: str, changed: set[str], whole:
 
 
 def _leaves(value: object) -> Iterator[str]:
-    """Yield the scalars in a value, as text."""
     if isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from _leaves(item)
@@ -295,7 +292,6 @@ class Reader:
             yield Relabelled(row, old.document_id, file)
 
     def _parsed(self, file: ReadFile) -> Iterator[Parsed]:
-        """Yield the documents of a file that are new or changed."""
         reading = self._reading
         for document, context in with_context(self._documents(file), reading.settings):
             body = body_hash(document, reading.chunker, context)
@@ -342,7 +338,6 @@ class Reader:
                 file.failures.append(failure)
 
     def _id_of(self, document: ParsedDocument, file: ReadFile) -> str:
-        """Return the id under which a document is kept."""
         reading, name = self._reading, document.document_id
         return reading.intake.id_for(reading.collection, file.relative, name, reading.access)
 

@@ -103,35 +103,27 @@ FIRST = 32  # chunks written together before the model's speed is known; chosen,
 PORTION_S = 3.0  # of the model's work between two writes, so that documents are seen to come in
 
 
+@dataclass
 class Steps:
-    """Hold what the steps share; each step runs on one thread."""
+    """Hold what the steps share; each step runs on one thread.
 
-    def __init__(
-        self,
-        reading: IngestContext,
-        chunkers: Chunkers,
-        embedder: Embedder,
-        model_lock: threading.Lock,
-        seen: RunIndex,
-        summary: Summary,
-        tally: Tally,
-    ) -> None:
-        """Embed under `model_lock`, since a tokenizer does not serve two threads at once."""
-        self._reading = reading
-        self._intake, self._search = reading.intake, reading.store.search
-        self._collection = reading.collection
-        self._chunkers = chunkers
-        self._embedder = embedder
-        self._model_lock = model_lock
-        self._seen = seen
-        self._summary = summary
-        self._tally = tally
-        self._portion = FIRST
-        self.ending = threading.Event()  # when set, no more is embedded than a few texts
+    Texts are embedded under `model_lock`, since a tokenizer does not serve two threads at once.
+    When `ending` is set, no more is embedded than a few texts.
+    """
+
+    reading: IngestContext
+    chunkers: Chunkers
+    embedder: Embedder
+    model_lock: threading.Lock
+    seen: RunIndex
+    summary: Summary
+    tally: Tally
+    portion: int = FIRST
+    ending: threading.Event = field(default_factory=threading.Event)
 
     def parsed(self, batch: Batch) -> Batch:
         """Note what was read."""
-        self._intake.reach_stage(self._collection.id, "parsed", batch.entries())
+        self.reading.intake.reach_stage(self.reading.collection.id, "parsed", batch.entries())
         return batch
 
     def cut(self, batch: Batch) -> Batch:
@@ -141,8 +133,8 @@ class Steps:
             if row is not None:
                 batch.documents.append(row)
         batch.parsed = []
-        self._tally.cut(_size(batch))
-        self._intake.reach_stage(self._collection.id, "chunked", batch.entries())
+        self.tally.cut(_size(batch))
+        self.reading.intake.reach_stage(self.reading.collection.id, "chunked", batch.entries())
         return batch
 
     def _row(self, one: Parsed) -> DocumentRow | None:
@@ -150,10 +142,10 @@ class Steps:
         try:
             row = enrich(
                 document,
-                self._collection,
+                self.reading.collection,
                 one.file.relative,
-                chunkers=self._chunkers,
-                acl=self._reading.acl,
+                chunkers=self.chunkers,
+                acl=self.reading.acl,
                 context=one.context,
                 document_id=one.document_id,
             )
@@ -170,7 +162,7 @@ class Steps:
     def _leave_out(self, one: Parsed, reason: str) -> None:
         one.file.unsplit.append(LoadFailure(path=one.document.source, reason=reason))
         one.file.documents -= 1
-        self._seen.drop_document(one.document_id)
+        self.seen.drop_document(one.document_id)
 
     def portions(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Divide batches into what the model does in about PORTION_S, of whole documents.
@@ -178,8 +170,8 @@ class Steps:
         One with renamed documents stays whole: their old ids go when the new ones come.
         """
         for batch in batches:
-            while not batch.replaced and _size(batch).chunks > self._portion:
-                yield batch.portion(self._portion)
+            while not batch.replaced and _size(batch).chunks > self.portion:
+                yield batch.portion(self.portion)
             yield batch
 
     def embed(self, batch: Batch) -> Batch:
@@ -191,17 +183,17 @@ class Steps:
                 passages[chunk.content_hash] = EmbeddingInput.of(
                     title, document.metadata, document.language, chunk
                 )
-        model = self._embedder.model_id
-        missing = self._intake.missing_vectors(model, passages)
-        with self._tally.batch(_size(batch)):
+        model = self.embedder.model_id
+        missing = self.reading.intake.missing_vectors(model, passages)
+        with self.tally.batch(_size(batch)):
             if batch.documents:
                 file = batch.documents[0].file
-                self._tally.embedding = batch.aliases.get(file, file)
-            self._tally.known(_size(batch, without=missing))
+                self.tally.embedding = batch.aliases.get(file, file)
+            self.tally.known(_size(batch, without=missing))
             made = self._made({key: passages[key] for key in sorted(missing)})
         if batch.documents:
-            self._intake.write_vectors(
-                self._collection.id, model, made.vectors, made.sentences, batch.entries()
+            self.reading.intake.write_vectors(
+                self.reading.collection.id, model, made.vectors, made.sentences, batch.entries()
             )
         return batch
 
@@ -213,16 +205,16 @@ class Steps:
         made, began = Embedded({}, {}), time.monotonic()
         for some in _few_at_once(passages):
             if self.ending.is_set():
-                self._intake.store_vectors(self._embedder.model_id, *made)
+                self.reading.intake.store_vectors(self.embedder.model_id, *made)
                 raise InterruptedError
-            with self._model_lock:
-                part = passage_vectors(self._embedder, some)
+            with self.model_lock:
+                part = passage_vectors(self.embedder, some)
             made.vectors.update(part.vectors)
             made.sentences.update(part.sentences)
-            self._tally.embedded(Size(len(some), sum(one.length for one in some.values())))
+            self.tally.embedded(Size(len(some), sum(one.length for one in some.values())))
         if passages:
             pace = len(passages) / max(time.monotonic() - began, 1e-6)
-            self._portion = max(1, min(2 * self._portion, round(PORTION_S * pace)))
+            self.portion = max(1, min(2 * self.portion, round(PORTION_S * pace)))
         return made
 
     def write(self, batch: Batch) -> None:
@@ -246,13 +238,14 @@ class Steps:
                 batch.aliases,
                 batch.previous,
             )
-            self._intake.write_batch(self._collection, changes, self._reading.access)
-        self._search.write_new(self._collection.id)
-        confirm(self._reading, [document.document_id for document in batch.documents])
-        self._tally.documents += len(batch.documents)
+            self.reading.intake.write_batch(self.reading.collection, changes, self.reading.access)
+        search = self.reading.store.search
+        search.write_new(self.reading.collection.id)
+        confirm(self.reading, [document.document_id for document in batch.documents])
+        self.tally.documents += len(batch.documents)
         for file in batch.finished:
             if not file.unchanged:
-                file.count(self._summary)
+                file.count(self.summary)
 
     def _finished(self, file: ReadFile) -> FinishedFile:
         row = FileRow(
@@ -264,7 +257,7 @@ class Steps:
         )
 
         def holds(document_id: str) -> bool:
-            found = self._seen.document(document_id)
+            found = self.seen.document(document_id)
             return found is not None and found[0] == file.relative
 
         return FinishedFile(row, holds, file.previous, file.left_out)

@@ -100,7 +100,6 @@ class Tally:
     """Count files, documents and chunks; each number is written by one thread alone."""
 
     def __init__(self) -> None:
-        """Begin now, with the preparations."""
         self.files = self.files_done = 0
         self.documents = 0
         self.chunks = self.chunks_done = 0  # found so far, and those with vectors

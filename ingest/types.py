@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
+
+from core.types import FrozenModel
 
 BlockKind = Literal["text", "code", "table", "annotation", "record"]
 
 
-class Block(BaseModel):
+class Block(FrozenModel):
     """Hold one stretch of a document that is split on its own.
 
     `section` is the heading path ("Guide › Limits"); `page` counts from 1. An `annotation` or
     `record` block is never split; a `code` block keeps its line breaks.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     text: str
     kind: BlockKind = "text"

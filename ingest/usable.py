@@ -69,7 +69,6 @@ class FieldNames:
     """
 
     def __init__(self, reading: IngestContext) -> None:
-        """Read the names that the writer may see when the first record comes."""
         self._reading = reading
         self._most = reading.settings.ingest.max_collection_fields
         self._names: set[str] | None = None
@@ -142,7 +141,6 @@ def _stated(document: ParsedDocument) -> dict[str, str]:
 
 
 def _repeats(described: dict[str, Any], short: str, whole: str) -> bool:
-    """Return whether one date contains another."""
     return short in described and str(described.get(whole) or "").startswith(str(described[short]))
 
 

@@ -1,18 +1,24 @@
-"""Embed the texts of chunks, for the pipeline and for a rebuild alike."""
+"""Embed the texts of chunks, for the pipeline, a rebuild and a repair alike."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
+from core.faults import fault
 from core.language.sentences import sentence_spans
+from core.settings import Settings
 from ingest.enrich import embedded_keywords, embedded_parts, embedded_title
 from models.embeddings import Embedder, SpanEmbedder, Vectors
 from stores.ports import Intake
 from stores.sqlite.rows import ChunkRow
 from stores.sqlite.writer import UnembeddedChunk
 from stores.store import Store
+
+Progress = Callable[[str, int, int], None]  # stage, done, in all
 
 
 @dataclass(frozen=True)
@@ -136,3 +142,60 @@ def recover(store: Store, embedder: Embedder, batch: int) -> int:
             recovered += len(found) - len(lacking)
             last = found[-1]
     return recovered
+
+
+def repair(
+    store: Store,
+    embedder: Embedder | None,
+    settings: Settings,
+    progress: Progress,
+    second: Embedder | None = None,
+) -> list[str]:
+    """Repair the directory and return what was done; what is damaged in the truth stays so."""
+
+    def embed() -> list[str]:
+        shown = partial(progress, "embed")
+        models = [one for one in (embedder, second) if one is not None]
+        counts = [embed_missing(store.intake, one, settings.ingest.batch, shown) for one in models]
+        return [f"{n} texts without a sound vector were embedded again" for n in counts if n]
+
+    maintenance = store.maintenance
+    return maintenance.repair(embed, progress)
+
+
+def rebuild(
+    store: Store,
+    embedder: Embedder,
+    settings: Settings,
+    progress: Progress,
+    second: Embedder | None = None,
+    *,
+    words: bool = True,
+    switched: bool = False,
+) -> dict[str, Any]:
+    """Rebuild full text and vectors; texts without a vector of these models are embedded first.
+
+    Without `words` the full text stays as it is. An index that was `switched` to is made already,
+    but for what it does not have yet.
+    """
+    started = time.monotonic()
+    intake, catalogue = store.intake, store.catalogue
+    rows = intake.rebuild_words(progress) if words else 0
+    embedded = 0
+    for stage, model in (("embed", embedder), ("second", second)):
+        if model is not None:
+            embedded += embed_missing(
+                intake, model, settings.ingest.batch, partial(progress, stage)
+            )
+    search = store.search
+    fault("rebuild.before")
+    for collection in catalogue.collections():
+        made = search.refresh if switched else search.rebuild
+        made(collection, partial(progress, f"index {collection.name}"))
+    fault("rebuild.after")
+    return {
+        "fts_rows": rows,
+        "vectors": intake.count_vectors(embedder.model_id),
+        "embedded": embedded,
+        "seconds": round(time.monotonic() - started, 3),
+    }

@@ -23,9 +23,9 @@ from huggingface_hub import constants, get_hf_file_metadata, get_session, get_to
 from huggingface_hub.errors import EntryNotFoundError, FileMetadataError, OfflineModeIsEnabled
 
 from core.errors import ModelError, OperatorError
-from models.folder import BLOCK
 from models.table import ChatCard
 
+BLOCK = 1 << 20  # bytes that are hashed at a time
 SHA256 = re.compile(r"[0-9a-f]{64}")
 ASK_SECONDS = 10.0  # as long as huggingface_hub waits for metadata
 REFUSALS = {

@@ -305,7 +305,6 @@ class CachedEmbedder:
     """
 
     def __init__(self, embedder: Embedder, cache: Cache, scope: str = "") -> None:
-        """Remember in `cache` what `embedder` gives."""
         self._embedder = embedder
         self._cache = cache
         self._scope = scope

@@ -210,9 +210,6 @@ def _damage_error(path: Path) -> ModelError:
     )
 
 
-BLOCK = 1 << 20  # bytes that are hashed at a time
-
-
 def files_digest(files: Sequence[Path], cache_dir: Path, names: Sequence[str] | None = None) -> str:
     """Return the SHA-256 of the files' content in the given order; with names also of those.
 
@@ -240,7 +237,7 @@ def files_digest(files: Sequence[Path], cache_dir: Path, names: Sequence[str] | 
             value=f"{error.filename}: {error.strerror}",
             hint="check the folder's permissions",
         ) from error
-    _remember(memo, {"stamp": stamp, "digest": digest})
+    remember(memo, json.dumps({"stamp": stamp, "digest": digest}))
     return digest
 
 
@@ -250,18 +247,17 @@ def _hash(files: Sequence[Path], names: Sequence[str] | None) -> str:
         if names is not None:
             digest.update(names[number].encode() + b"\0")
         with path.open("rb") as handle:
-            while block := handle.read(BLOCK):
-                digest.update(block)
+            hashlib.file_digest(handle, lambda: digest)
     return digest.hexdigest()
 
 
-def _remember(memo: Path, kept: dict[str, object]) -> None:
-    """Write the memo completely or not at all; a cache that cannot be written is only slower."""
+def remember(memo: Path, text: str) -> None:
+    """Write a file completely or not at all; a cache that cannot be written is only slower."""
     with suppress(OSError):
         memo.parent.mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(dir=memo.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(kept, file)
+            file.write(text)
         os.replace(partial, memo)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from huggingface_hub import HfApi, constants, hf_hub_download, try_to_load_from_cache
-from pydantic import BaseModel, ConfigDict
 
 from core.errors import CallerError, ModelError
+from core.types import FrozenModel
 from models.download import (
     SHA256,
     Advance,
@@ -26,13 +26,11 @@ from models.table import ChatCard, ModelCard, chat_table, model_table, published
 WEIGHTS = "model.safetensors"
 
 
-class NamedModel(BaseModel):
+class NamedModel(FrozenModel):
     """Describe one model of the tables; an unknown value is None.
 
     `file` holds its weights, `path` is where that file lies, None when it is not here.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     kind: Literal["chat", "embedder", "cross-encoder"]
@@ -81,7 +79,7 @@ def find_named(name: str, folder: Path) -> NamedModel:
 
 def _of_chat(card: ChatCard, folder: Path) -> NamedModel:
     path = card.path(folder)
-    values = card.model_dump(exclude={"revision", "thinking"})
+    values = card.model_dump(exclude={"revision", "thinking", "rank", "slot_context"})
     return NamedModel(**values, kind="chat", path=path if path.is_file() else None)
 
 

@@ -259,7 +259,6 @@ class OnnxEmbedder:
     backend = "onnx"
 
     def __init__(self, session: OnnxSession, spec: EmbedderSpec) -> None:
-        """Take an open file and what is known of the model."""
         self._session = session
         self._spec = spec
         self.model_id = spec.model_id
@@ -299,8 +298,6 @@ class OnnxSpanEmbedder(OnnxEmbedder):
         passage around it ("late chunking", Günther et al. 2024, arXiv 2409.04701). A span without
         tokens, because the passage was cut before it, is embedded as a text of its own.
         """
-        for text, wanted in zip(texts, spans, strict=True):
-            _check_spans(text, wanted)
         prompt = self._spec.passage_prompt
         encodings = self._session.encode([prompt + text for text in texts])
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
@@ -337,13 +334,3 @@ def _mean_of_spans(rows: Vectors, spans: Sequence[Span], offsets: Vectors, state
         touched = inside & (offsets[:, 0] < end) & (offsets[:, 1] > start)
         if touched.any():
             rows[j] = states[: len(offsets)][touched].mean(axis=0)
-
-
-def _check_spans(text: str, spans: Sequence[Span]) -> None:
-    for start, end in spans:
-        if not 0 <= start <= end <= len(text):
-            raise ModelError(
-                f"a span must lie inside its passage of {len(text)} characters",
-                value=(start, end),
-                hint="give (start, end) in characters of the passage",
-            )

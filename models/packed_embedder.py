@@ -51,7 +51,6 @@ class SentenceReader:
     """Read passages for the sentences that answer; safe to share between threads."""
 
     def __init__(self, session: OnnxSession) -> None:
-        """Take an open graph with the encoder's tokenizer."""
         self._session = session
 
     def read(self, question: str, passages: Sequence[SpanPassage]) -> list[Vectors]:
@@ -111,7 +110,6 @@ class _WordSession(OnnxSession):
     """Feed a graph with the vectors of words, which are looked up in the encoder's own file."""
 
     def look_up(self, weights: PackedWeights) -> None:
-        """Use the words of these weights."""
         self._words = weights.rows("emb.word", weights.width)
 
     def _feed(self, encodings: Sequence[Any]) -> dict[str, Any]:

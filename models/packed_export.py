@@ -205,7 +205,6 @@ class ReaderWeights(PackedWeights):
     """Give the tensors of the encoder, but those that the reader has itself."""
 
     def __init__(self, encoder: Path, reader: Path) -> None:
-        """Read both files."""
         super().__init__(encoder)
         with np.load(reader, allow_pickle=False) as file:
             self._own = dict(file)

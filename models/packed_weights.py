@@ -57,7 +57,6 @@ class PackedWeights:
     """Give the tensors and the vocabulary of a file whose digest has been checked."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file and find where its parts begin."""
         self._path = path
         self._bytes = path.read_bytes()
         _, _, self.width, self.layers, self.heads, *_, self.epsilon, _ = HEADER.unpack_from(

@@ -96,7 +96,6 @@ Logits = Callable[[Pairs], Vectors]  # of shape (len(pairs),)
 
 
 def _onnx_logits(onnx: Path, folder: ModelFolder, options: RunOptions) -> Logits:
-    """Run an exported cross-encoder."""
     session = OnnxSession(onnx, folder, options)
 
     def logits(pairs: Pairs) -> Vectors:
@@ -159,7 +158,6 @@ class CrossEncoderReranker:
     def __init__(
         self, logits: Logits, backend: str, model_id: str, languages: frozenset[str] | None
     ) -> None:
-        """Take what computes the logits of pairs, and its name."""
         self._logits = logits
         self.backend = backend
         self.model_id = model_id

@@ -42,11 +42,6 @@ class ModelCard(FrozenModel):
     languages: frozenset[Language] | None = None
     cosines: Cosines = USUAL_COSINES
 
-    @property
-    def short_name(self) -> str:
-        """Return the name without its owner, as a folder is usually called."""
-        return self.name.rpartition("/")[2]
-
 
 @cache
 def model_table() -> tuple[ModelCard, ...]:
@@ -66,7 +61,7 @@ def find_card(name: str, kind: Kind) -> ModelCard | None:
     """Return the card of a model by its full name or by the last part of a name or path."""
     last = name.rstrip("/").rpartition("/")[2].casefold()
     for card in model_table():
-        if card.kind == kind and card.short_name.casefold() == last:
+        if card.kind == kind and card.name.rpartition("/")[2].casefold() == last:
             return card
     return None
 

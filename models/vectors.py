@@ -62,6 +62,11 @@ def unit_rows(rows: Vectors, model_id: str) -> Vectors:
     return checked_rows(scaled, vectors.shape[1], model_id)
 
 
+def scale_rows(rows: Vectors) -> Vectors:
+    """Scale rows to length 1; those without a direction stay as short as they are."""
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
+
+
 # Beyond this many, every n-th one is asked whom it is like: their similarities take 4 MB.
 MOST_COMPARED = 1000
 

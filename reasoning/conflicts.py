@@ -38,7 +38,7 @@ def find_conflicts(
     A conflict names claims by their place among the given ones and the further ones behind them.
     """
     items = {item.evidence_id: item for item in evidence}
-    questions = {one.id: one for one in plan.questions if one.wants != "list"}
+    questions = {one.id: one for one in plan.questions if one.wants not in ("list", "topic")}
     stated = list(claims)
     found: list[Conflict] = []
     for place, claim in enumerate(claims):

@@ -18,8 +18,15 @@ from retrievers.channels import (
 from retrievers.expansion import expand
 from retrievers.fusion import Ranked, rank_candidates
 from retrievers.links import follow_links
-from retrievers.rerank import NOT_RERANKED, UNSERVED
-from retrievers.stages import CHOOSING, RANKING, is_switched_on, run_stages, trace_stage
+from retrievers.stages import (
+    CHOOSING,
+    NOT_RERANKED,
+    RANKING,
+    UNSERVED,
+    is_switched_on,
+    run_stages,
+    trace_stage,
+)
 from retrievers.types import Index, Query, RetrievalResult, Searched
 from retrievers.versions import version_notes
 from stores.segments.types import Candidates
@@ -105,7 +112,6 @@ def _rank(
     limits: Mapping[str, int],
     trace: list[StageStep],
 ) -> tuple[Candidates, Ranked]:
-    """Find candidates and fuse their scores."""
     settings, limits = index.settings, dict(limits)
     with trace_stage(trace, "rank") as step:
         if asked.broken:  # words stand in for vectors

@@ -109,7 +109,6 @@ def _drifts(index: Index, query: Query, text: str) -> bool:
 
 
 def _visible(index: Index, query: Query, wanted: set[str]) -> bool:
-    """Tell whether the caller may see a chunk with one of these terms."""
     segments, collection = index.search, index.collection.id
     found = segments.candidates(query.auth, collection, terms=[wanted], vector=None, pool=1)
     return bool(found.chunk_ids)

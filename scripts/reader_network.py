@@ -27,7 +27,6 @@ class EncoderLayer(nn.Module):
     """Hold one layer of the encoder."""
 
     def __init__(self, weights: PackedWeights, number: int) -> None:
-        """Take the tensors of layer `number`."""
         super().__init__()
         self.heads, name = weights.heads, f"l{number}."
         width = weights.width
@@ -61,7 +60,6 @@ class ReaderNetwork(nn.Module):
     """Give each token logits of being an answer's start and end, each text one of having none."""
 
     def __init__(self, weights: PackedWeights) -> None:
-        """Begin with the encoder's weights; only the upper layers and the head are trained."""
         super().__init__()
         width = weights.width
         self.epsilon = weights.epsilon

@@ -24,7 +24,7 @@ from reasoning.recommend.factors import (
 )
 from reasoning.recommend.need import Need, read_need
 from reasoning.recommend.reasons import write_reasons
-from tools.find_candidates import NAME
+from tools.search import FIND_CANDIDATES
 from tools.toolbox import Toolbox, joined_specs
 from tools.types import ToolError
 
@@ -86,7 +86,7 @@ def _candidates(
     language = detect_language(need.text)
     arguments = {"query": need.theme, "where": where, "language": language}
     try:
-        result = box.run(NAME, arguments, auth, deadline)
+        result = box.run(FIND_CANDIDATES, arguments, auth, deadline)
     except ToolError as error:  # a collection without a field meets no constraint on it
         return [], [str(error)]
     found: dict[str, Suggestion] = {}

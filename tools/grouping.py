@@ -11,7 +11,7 @@ import numpy as np
 
 from core.language.analysis import content_terms
 from core.types import Evidence
-from models.vectors import Vectors, central
+from models.vectors import Vectors, central, scale_rows
 from retrievers.tree.leaves import find_keywords
 from retrievers.tree.search import main_nodes
 from retrievers.tree.view import TreeView, open_view
@@ -47,7 +47,6 @@ class PartReader:
     """Read passages and their vectors with the rights of one caller, and group them."""
 
     def __init__(self, index: Index, query: Query) -> None:
-        """Read from `index` what the caller of `query` may see."""
         self._index, self.query = index, query
 
     def read(self, keys: Sequence[str]) -> list[Evidence]:
@@ -151,8 +150,6 @@ class PartReader:
         return dict(sorted(found.items()))
 
     def _middles(self, parts: Sequence[SummaryPart]) -> Vectors:
-        """Return a unit vector for each part, the mean of its chunks."""
         rows = self.vectors([key for one in parts for key in one.keys])
         starts = np.cumsum([0, *(len(one.keys) for one in parts[:-1])])
-        means = np.add.reduceat(rows, starts, axis=0)
-        return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9))
+        return scale_rows(np.add.reduceat(rows, starts, axis=0))

@@ -40,7 +40,6 @@ class AskedName:
     """Compare the words of a name, less those such as "report", with titles and headings."""
 
     def __init__(self, name: str) -> None:
-        """Take a name as it was typed."""
         self.folded = fold(name.strip())
         found = find_language(detect_language(name))
         own = found.read("summaries")

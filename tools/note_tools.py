@@ -1,23 +1,93 @@
-"""The tools of memory: find the caller's notes by words or by meaning, and read them."""
+"""Memory: the notes of a caller, found by words and by meaning, and the tools that read them."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date
 from typing import Any, ClassVar
 
 from pydantic import Field
 
 from core.auth import AuthContext
+from core.errors import ModelError
 from core.language.relative_dates import format_day, with_dates
-from core.notes import ClaimSource, FoundNote, Note, origin_of
+from core.notes import ClaimSource, FoundNote, Note, NoteDraft, origin_of
 from core.recall import KEYWORD_SEARCH, NOTE, READ_MEMORY, SEMANTIC_SEARCH
 from core.types import Evidence, FrozenModel
 from languages.language import find_language
+from models.embeddings import Embedder
+from retrievers.fusion import RRF_CONSTANT
 from retrievers.types import Index
-from tools.memory import Memory
+from stores.ports import Notes
 from tools.types import Tool, ToolResult
+
+POOL = 50  # notes of each ranking that are fused; chosen, not measured
+
+
+class Memory:
+    """Keep and find notes; without an embedder by words alone."""
+
+    def __init__(self, notes: Notes, embedder: Embedder | None) -> None:
+        self.notes = notes
+        self._embedder = embedder
+
+    def remember(self, auth: AuthContext, drafts: Sequence[NoteDraft]) -> list[Note]:
+        """Write notes, and embed those that have no vector yet."""
+        written = self.notes.write_notes(auth, drafts) if drafts else []
+        if not written:
+            return []
+        self.embed(auth)
+        found = self.notes.load_notes(auth, [one.note_id for one in written])
+        return list(found.values())
+
+    def embed(self, auth: AuthContext) -> None:
+        """Embed the notes of a caller that have no vector of this model, as far as it answers."""
+        embedder = self._embedder
+        if embedder is None:
+            return
+        texts = self.notes.unembedded_notes(auth, embedder.model_id)
+        if not texts:
+            return
+        with suppress(ModelError):  # they are found by words, and embedded by the next call
+            vectors = dict(zip(texts, embedder.embed_documents([*texts.values()]), strict=True))
+            self.notes.store_note_vectors(auth, embedder.model_id, vectors, embedder.similarity)
+
+    def find_by_words(
+        self, auth: AuthContext, text: str, limit: int, *, current: bool = True
+    ) -> list[FoundNote]:
+        """Return the notes with words of a text, best first."""
+        return self.notes.find_by_words(auth, text, limit, current=current)
+
+    def find_by_meaning(
+        self, auth: AuthContext, text: str, limit: int, *, current: bool = True
+    ) -> list[FoundNote]:
+        """Return the notes that mean what a text means, best first; none without an embedder."""
+        if self._embedder is None:
+            return []
+        self.embed(auth)
+        with suppress(ModelError):
+            vector, model = self._embedder.embed_query(text), self._embedder.model_id
+            return self.notes.find_by_vector(auth, model, vector, limit, current=current)
+        return []
+
+    def search(
+        self, auth: AuthContext, text: str, limit: int, *, current: bool = True
+    ) -> list[FoundNote]:
+        """Return notes by words and by meaning, fused by their ranks, best first; all for -1."""
+        scores: dict[str, float] = defaultdict(float)
+        notes: dict[str, Note] = {}
+        for find in (self.find_by_words, self.find_by_meaning):
+            pool = limit if limit < 0 else max(POOL, limit)
+            for rank, one in enumerate(find(auth, text, pool, current=current), 1):
+                notes[one.note.note_id] = one.note
+                scores[one.note.note_id] += 1 / (RRF_CONSTANT + rank)
+        best = sorted(notes.values(), key=lambda note: -scores[note.note_id])
+        found = [FoundNote(note=one, score=scores[one.note_id]) for one in best]
+        return found if limit < 0 else found[:limit]
+
 
 FOUND = 20  # notes of one search; chosen, not measured
 MOST_READ = 50
@@ -74,13 +144,8 @@ class MemoryTool(Tool):
     """Fetch notes of the verified caller, and of nobody else."""
 
     def __init__(self, index: Index) -> None:
-        """Read the notes of memory with the embedder of a collection."""
         super().__init__(index)
         self._memory = Memory(index.notes, index.embedder)
-
-    def _found(self, found: Sequence[FoundNote], query: str, auth: AuthContext) -> ToolResult:
-        evidence = [note_evidence(one.note, self.name, query, one.score) for one in found]
-        return ToolResult(evidence=evidence, auth_filter=auth.describe())
 
 
 class KeywordSearch(MemoryTool):
@@ -92,25 +157,26 @@ class KeywordSearch(MemoryTool):
     arguments = NoteSearchArguments
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
-        """Return the notes that have words of the query, best first."""
+        """Return the notes that fit the query, best first."""
         given = self._checked(NoteSearchArguments, arguments, auth, deadline)
-        found = self._memory.find_by_words(auth, given.query, given.limit)
-        return self._found(found, given.query, auth)
+        evidence = [
+            note_evidence(one.note, self.name, given.query, one.score)
+            for one in self._find(auth, given.query, given.limit)
+        ]
+        return ToolResult(evidence=evidence, auth_filter=auth.describe())
+
+    def _find(self, auth: AuthContext, text: str, limit: int) -> list[FoundNote]:
+        return self._memory.find_by_words(auth, text, limit)
 
 
-class SemanticSearch(MemoryTool):
-    """Search notes by meaning."""
+class SemanticSearch(KeywordSearch):
+    """Search notes by meaning; those without a vector are embedded first."""
 
     name = SEMANTIC_SEARCH
     purpose = "Find notes that mean what the question means, also in other words."
-    not_for: ClassVar = ["documents"]
-    arguments = NoteSearchArguments
 
-    def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
-        """Return the notes nearest to the query; notes without a vector are embedded first."""
-        given = self._checked(NoteSearchArguments, arguments, auth, deadline)
-        found = self._memory.find_by_meaning(auth, given.query, given.limit)
-        return self._found(found, given.query, auth)
+    def _find(self, auth: AuthContext, text: str, limit: int) -> list[FoundNote]:
+        return self._memory.find_by_meaning(auth, text, limit)
 
 
 class ReadMemory(MemoryTool):

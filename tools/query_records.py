@@ -229,7 +229,6 @@ class QueryRecords(ProfiledTool):
         return result
 
     def _count(self, auth: AuthContext, where: list[Condition], **scope: Any) -> int:  # noqa: ANN401
-        """Return how many records meet conditions."""
         catalogue, collection = self._index.catalogue, self._index.collection.id
         return catalogue.find_records(
             auth, collection, where, order_by=None, descending=True, limit=0, **scope

@@ -161,7 +161,6 @@ class Summarise(Tool):
     def _sections(
         self, known: Sequence[DocumentName], found: Sequence[Sequence[str]]
     ) -> Whole | None:
-        """Return sections as a whole, the first ones where there are many."""
         return Whole(known, [[keys] for keys in found[:GROUPS]]) if found else None
 
     def _topic(
@@ -190,7 +189,6 @@ class Summarise(Tool):
     def _all(
         self, known: Sequence[DocumentName], given: SummaryArguments, reader: PartReader
     ) -> Whole:
-        """Return all there is: one document, or the groups of several."""
         if len(known) == 1:
             return self._named(known, given, reader)
         few = len(known) <= MOST_OUTLINED
@@ -269,7 +267,6 @@ class Summarise(Tool):
     def _row(
         self, meant: Sequence[DocumentName], passages: Sequence[Evidence], language: str | None
     ) -> Evidence:
-        """Say how many documents there are, and which passages stand for them."""
         forms = find_language(language).messages["documents"]
         text = plural_form(len(meant), forms).format(count=len(meant))
         return row_evidence(text, self._index.collection.name, passages)

@@ -18,17 +18,14 @@ from core.types import Evidence, FieldInfo, TermWeights, ToolSpec
 from models.vectors import Vectors
 from retrievers.channels import VECTOR
 from retrievers.fusion import RRF_CONSTANT
-from retrievers.rerank import RERANK, rerank
 from retrievers.spelling import corrections
+from retrievers.stages import RERANK, rerank
 from retrievers.types import Index, Query, Searched
-from tools.find_candidates import FindCandidates
 from tools.note_tools import KeywordSearch, ReadMemory, SemanticSearch
 from tools.query_records import QueryRecords
-from tools.read_document import ReadDocument
 from tools.record_rows import together
 from tools.results import Results
-from tools.search import Search, SearchClassic
-from tools.search_tree import SearchTree
+from tools.search import FindCandidates, ReadDocument, Search, SearchClassic, SearchTree
 from tools.summarise import Summarise
 from tools.types import Tool, ToolError, ToolResult
 

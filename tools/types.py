@@ -65,7 +65,6 @@ class Tool:
     arguments: ClassVar[type[BaseModel]]
 
     def __init__(self, index: Index) -> None:
-        """Work on one collection."""
         self._index = index
 
     def spec(self, auth: AuthContext) -> ToolSpec:
@@ -120,7 +119,6 @@ class Tool:
         return auth.narrowed(filters)
 
     def _result(self, found: RetrievalResult, auth_filter: dict[str, Any]) -> ToolResult:
-        """Return what a search found as the tool's result."""
         evidence = [item.model_copy(update={"tool": self.name}) for item in found.evidence]
         return ToolResult(**vars(found) | {"evidence": evidence}, auth_filter=auth_filter)
 

@@ -16,8 +16,7 @@ from cli.terminal.output import print_json, stdout, write_files
 from cli.terminal.progress import StageBars
 from core.distribution import require_extra
 from core.errors import CallerError
-from evals.memory import PIPELINES, MemoryOutcome, evaluate_memory
-from evals.memory_scores import METRICS
+from evals.memory import METRICS, PIPELINES, MemoryOutcome, evaluate_memory
 
 TITLES = {"em": "EM", "f1": "F1", "bleu1": "BLEU-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 RESULTS, TRACES = "results.json", "traces.jsonl"

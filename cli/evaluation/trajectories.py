@@ -24,8 +24,8 @@ from evals.answers import checked_answering
 from evals.attribution import run_cases
 from evals.corpus import AUTH, COLLECTION, Progress, build_documents, open_corpus
 from evals.gold import GoldFile, read_gold
+from evals.report import trajectory_page
 from evals.trajectories import GoldPlace, TrajectoryRuns, check_place, trajectories_json
-from evals.trajectory_page import trajectory_page
 
 PAGES = (".html",)
 

@@ -13,7 +13,7 @@ from cli.terminal.output import plain_table, stderr, stdout, warn
 from core.errors import shorten
 from core.trace import Step, StreamEvent
 from core.types import Plan, place_of
-from display.path import visits
+from display.runs import visits
 
 
 class AnswerPrinter:

@@ -19,7 +19,7 @@ from cli.terminal.output import print_json, stdout, warn
 from cli.terminal.progress import ByteBars, StageBars
 from core.errors import OperatorError
 from core.settings import Settings
-from ingest.repair import rebuild
+from ingest.vectors import rebuild
 from stores.backup.archive import unpack
 from stores.backup.format import read_key
 from stores.folder import sync_folder

@@ -15,9 +15,8 @@ from cli.terminal.output import print_json, stdout, warn
 from cli.terminal.progress import StageBars
 from core.errors import CallerError
 from core.settings import Settings
-from ingest.repair import rebuild
-from ingest.repair import repair as repair_store
-from ingest.vectors import embed_missing
+from ingest.vectors import embed_missing, rebuild
+from ingest.vectors import repair as repair_store
 from stores.folder import open_places
 from stores.index.registry import StageProgress, switch_index
 from stores.integrity.health import NAMED

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 CODE = "zh"
@@ -20,6 +21,20 @@ def segment(run: str, mode: str = "search") -> Iterator[tuple[str, int, int]]:
     character bigrams found more passages, and they cost time and index size.
     """
     yield from _tokenizer().tokenize(run, mode=mode, HMM=False)
+
+
+@lru_cache(maxsize=4096)
+def part_of_speech(word: str) -> str:
+    """Return the tag of a word in jieba's dictionary ("n", "ns", "a", "v" …), "" for none."""
+    found = re.search(rb"(?m)^" + re.escape(word.encode()) + rb" \d+ (\w+)", _dictionary())
+    return found.group(1).decode() if found else ""
+
+
+@cache
+def _dictionary() -> bytes:
+    with _tokenizer().get_dict_file() as file:
+        lines: bytes = file.read()
+    return lines
 
 
 @cache

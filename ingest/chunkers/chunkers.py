@@ -15,7 +15,6 @@ from ingest.chunkers.packing import (
     BlockSpan,
     Chunker,
     Span,
-    check_sizes,
     first_boundary,
     fitting,
     last_boundary,
@@ -129,8 +128,6 @@ class SentenceChunker(Chunker):
     """
 
     def __init__(self, chunk_size: int, overlap: int) -> None:
-        """Refuse sizes that cannot be met."""
-        check_sizes(chunk_size, overlap)
         self._size = chunk_size
         self._overlap = overlap
 
@@ -154,14 +151,9 @@ def is_unsplit(run: BlockRun, chunk_size: int) -> bool:
 
 
 class FixedChunker(Chunker):
-    """Cut windows of at most `chunk_size` characters that share at most `overlap` with the last.
-
-    Records and annotations stay whole, as everywhere.
-    """
+    """Cut windows of at most `chunk_size` characters that share at most `overlap` with the last."""
 
     def __init__(self, chunk_size: int, overlap: int) -> None:
-        """Refuse sizes that cannot be met."""
-        check_sizes(chunk_size, overlap)
         self._size = chunk_size
         self._overlap = overlap
 
@@ -186,7 +178,6 @@ class FixedChunker(Chunker):
 
 
 def _skip_white_space(text: str, place: int) -> int:
-    """Return the first place from here that holds more than white space."""
     while text[place].isspace():
         place += 1
     return place
@@ -204,7 +195,6 @@ class StructuralChunker(Chunker):
 
     def __init__(self, most: int, others: SentenceChunker) -> None:
         """Keep up to `most` characters whole; records and annotations are left to `others`."""
-        check_sizes(most, 0)
         self._most = most
         self._others = others
 
@@ -289,7 +279,6 @@ class SemanticChunker(Chunker):
         return self._without_scraps(self._merge_similar(run.text, sentences))
 
     def _merge_similar(self, text: str, sentences: list[Span]) -> Iterator[Span]:
-        """Merge similar neighbours."""
         vectors = self._vectors(text, sentences)
         start, end = sentences[0]
         total = next(vectors).copy()

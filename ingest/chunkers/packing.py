@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-from core.errors import OperatorError
 from core.language.sentences import cut_span
 from ingest.types import Block, BlockKind
 
@@ -103,15 +102,10 @@ def is_torn(text: str, place: int) -> bool:
         return True
     if unicodedata.category(after).startswith("M") or ord(after) in _SKIN_TONES:
         return True
-    return ord(after) in _FLAGS and _flags_before(text, place) % 2 == 1
-
-
-def _flags_before(text: str, place: int) -> int:
-    """Count the regional indicators directly before a place; two of them are one flag."""
     first = place
     while first > 0 and ord(text[first - 1]) in _FLAGS:
         first -= 1
-    return place - first
+    return ord(after) in _FLAGS and (place - first) % 2 == 1  # two of them are one flag
 
 
 def last_boundary(text: str, start: int, stop: int) -> int:
@@ -136,16 +130,6 @@ def first_boundary(text: str, start: int, stop: int) -> int:
         if not is_torn(text, place):
             return place
     return stop
-
-
-def check_sizes(chunk_size: int, overlap: int) -> None:
-    """Refuse an overlap that would leave a chunk nothing new."""
-    if chunk_size < 1 or not 0 <= overlap < chunk_size:
-        raise OperatorError(
-            "The chunk overlap must be at least 0 and smaller than the chunk size",
-            value=f"chunk_size={chunk_size}, overlap={overlap}",
-            hint="Correct the ingest settings",
-        )
 
 
 def trim_span(text: str) -> Span:
@@ -222,7 +206,6 @@ def runs(blocks: Iterable[Block], together: Set[BlockKind]) -> Iterator[BlockRun
 
 
 def _continues(open_blocks: list[Block], block: Block, together: Set[BlockKind]) -> bool:
-    """Tell whether a block is packed with those before it."""
     last = open_blocks[-1]
     if block.kind not in together or last.kind not in together:
         return False

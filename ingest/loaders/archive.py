@@ -177,7 +177,6 @@ def _documents(
 def _unpack(
     container: SafeZip, docset: str, names: Sequence[str], folder: Path, relative: str
 ) -> Iterator[LoadFailure]:
-    """Write what is read of a docset into a folder."""
     (folder / docset).mkdir(parents=True)
     for name in names:
         if not is_docset_part(name[len(docset) + 1 :]) or posixpath.normpath(name) != name:

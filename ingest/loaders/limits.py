@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from core.errors import DocumentError, shorten
 from core.fields.ingest import IngestSettings
+from core.types import FrozenModel
 
 if TYPE_CHECKING:
     from core.settings import Settings
 
 
 MB = 2**20  # bytes
-LATER = ("max_fields", "max_field_values")
 
 
 def _default(name: str, *, least: float | None = None) -> Any:  # noqa: ANN401 (a setting's type)
@@ -25,15 +25,13 @@ def _default(name: str, *, least: float | None = None) -> Any:  # noqa: ANN401 (
     return Field(IngestSettings.model_fields[name].default, **bound)
 
 
-class LoadLimits(BaseModel):
+class LoadLimits(FrozenModel):
     """Bound what loading one file may take.
 
     `max_characters` counts the text of one document or record, `max_field_values` its values;
     `max_fields` are those of all records of a file; `timeout_s` and `memory_mb` hold for
     the process that parses the file; the `zip_` limits for a whole container, with what is in it.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     max_file_mb: float = Field(gt=0)
     max_pages: int = Field(gt=0)
@@ -54,15 +52,6 @@ class LoadLimits(BaseModel):
         given = settings.ingest
         same = {name: getattr(given, name) for name in cls.model_fields if hasattr(given, name)}
         return cls(timeout_s=given.parse_timeout_s, memory_mb=given.parse_memory_mb, **same)
-
-    def decisive(self) -> dict[str, Any]:
-        """Return the limits that files are read again for when they change.
-
-        A later one counts once it is set: files that were read before there was one stay read.
-        """
-        given = self.model_dump()
-        later = {name: IngestSettings.model_fields[name].default for name in LATER}
-        return {name: value for name, value in given.items() if later.get(name) != value}
 
 
 # Their texts speak of the parser's code, not of the file.

@@ -120,7 +120,6 @@ def _leaf(part: Message, kind: str) -> Parts:
 
 
 def _invent_name(kind: str) -> str:
-    """Return a name for a part that has none, by its type."""
     suffix = mimetypes.guess_extension(kind) if not kind.startswith("text/") else ""
     return f"attachment{suffix}" if suffix else ""
 

@@ -209,12 +209,6 @@ def _languages(fields: Sequence[MarcField], *, unimarc: bool) -> list[str]:
     return list(dict.fromkeys(LANGUAGES.get(code, code) for code in codes if _CODE.fullmatch(code)))
 
 
-def _catalogue_language(fields: Sequence[MarcField], *, unimarc: bool) -> str:
-    """Return the language that the catalogue itself is written in, or ""."""
-    code = _read_codes(fields, 22, 25) if unimarc else next(_subfields(fields, "040", "b"), "")
-    return LANGUAGES.get(code.lower(), "")
-
-
 def _control(fields: Sequence[MarcField], start: int, end: int) -> str:
     return next((field.value[start:end] for field in fields if field.tag == "008"), "")
 
@@ -271,10 +265,7 @@ def load_xml(root: Element, relative: str) -> Iterator[Loaded]:
 
 
 def load_damaged_xml(data: bytes, relative: str, error: DocumentError) -> Iterator[Loaded]:
-    """Yield the records of a MARCXML file that is not well formed, each parsed by itself.
-
-    Raises `error` when the file holds no such record.
-    """
+    """Yield the records of a MARCXML file that is not well formed, each parsed by itself."""
     text = decode(data, ".xml")
     found = _XML_RECORD.finditer(text)
     first = next(found, None)
@@ -357,7 +348,8 @@ def _document(
             raise DocumentError(f"the same as record {earlier} ({document_id})")
         document_id = f"{relative}#{number}"
     # Readers ask in the language of their library: "год", not "year".
-    spoken = _catalogue_language(fields, unimarc=unimarc) or "".join(values["language"][:1])
+    code = _read_codes(fields, 22, 25) if unimarc else next(_subfields(fields, "040", "b"), "")
+    spoken = LANGUAGES.get(code.lower(), "") or "".join(values["language"][:1])
     document = record_fields.record(
         relative,
         document_id,

@@ -131,7 +131,6 @@ class Outline:
     """
 
     def __init__(self, page: int | None = None) -> None:
-        """Start with no heading."""
         self.first_heading = ""
         self._page = page
         self._path: list[tuple[int, str]] = []

@@ -80,7 +80,6 @@ def _format_name(path: Path) -> str:
 
 
 def _check_size(size: int, name: str, limits: LoadLimits) -> None:
-    """Raise DocumentError for a file that is empty or over the limit of its format."""
     if size == 0:
         raise DocumentError("the file is empty")
     records = name in FORMATS and FORMATS[name].records
@@ -102,7 +101,6 @@ def _check_characters(count: int, limits: LoadLimits, *, share: int = 1) -> None
 
 
 def _within(item: Loaded, limits: LoadLimits) -> Loaded:
-    """Refuse a document without text or with too much."""
     if isinstance(item, LoadFailure):
         return item
     try:

@@ -80,7 +80,6 @@ def _edges(lines: list[str]) -> list[str]:
 
 
 def _running_lines(pages: list[list[str]]) -> set[str]:
-    """Name the lines at the top or bottom of most pages."""
     filled = [page for page in pages if any(page)]
     if len(filled) < _MIN_PAGES:
         return set()
@@ -426,7 +425,6 @@ def _is_filled(path: Any) -> bool:  # noqa: ANN401
 
 
 def _covers(outer: Sequence[float], inner: Sequence[float]) -> bool:
-    """Tell whether the middle of a box is in another one."""
     middle = (inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2
     return all(outer[at] <= middle[at] <= outer[at + 2] for at in (0, 1))
 

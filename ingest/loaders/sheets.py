@@ -75,11 +75,6 @@ def names_of(cells: list[Cell]) -> list[str]:
     ]
 
 
-def write_cell(cell: Cell) -> str:
-    """Write a cell as a person reads it."""
-    return "" if cell is None else str(cell).lower() if isinstance(cell, bool) else str(cell)
-
-
 Row = tuple[int, list[Cell]]
 _SAMPLED = 200  # rows that show whether there is a table; chosen, not measured
 
@@ -103,7 +98,6 @@ class Workbook:
     """Turn the sheets of one file into documents; make one per file."""
 
     def __init__(self, relative: str, format_name: str, limits: LoadLimits) -> None:
-        """Note the file's name below what is ingested, and how much text is too much."""
         self._relative = relative
         self._format = format_name
         self._limits = limits
@@ -148,7 +142,9 @@ class Workbook:
         lines: list[list[str]] = []
         size = 0
         for _, cells in rows:
-            lines.append([write_cell(cell) for cell in cells])
+            lines.append(
+                ["" if cell is None else record_fields.write_value(cell) for cell in cells]
+            )
             size += sum(map(len, lines[-1]))
             if size > self._limits.max_characters:
                 raise DocumentError(

@@ -49,13 +49,10 @@ def is_legible(ink: Colour | None, paper: Colour | None, points: float | None = 
     """Tell whether letters can be read; what is not known (None) is taken to be so."""
     if points is not None and points < MIN_POINTS:
         return False
-    return ink is None or paper is None or _contrast(ink.over(paper), paper) >= MIN_CONTRAST
-
-
-def _contrast(one: Colour, other: Colour) -> float:
-    """Return the contrast ratio of WCAG 2.2: 1 for the same colour, 21 for black on white."""
-    low, high = sorted((_luminance(one), _luminance(other)))
-    return (high + 0.05) / (low + 0.05)
+    if ink is None or paper is None:
+        return True
+    low, high = sorted(map(_luminance, (ink.over(paper), paper)))
+    return (high + 0.05) / (low + 0.05) >= MIN_CONTRAST  # WCAG 2.2: from 1 to 21
 
 
 def _luminance(colour: Colour) -> float:

@@ -37,7 +37,6 @@ class ZipBudget:
     """Count the entries and bytes of a container together with those nested in it."""
 
     def __init__(self, limits: LoadLimits) -> None:
-        """Start with nothing spent."""
         self._limits = limits
         self._entries = 0
         self._bytes = 0
@@ -90,11 +89,9 @@ class SafeZip:
             raise
 
     def __enter__(self) -> SafeZip:
-        """Return itself."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close the container."""
         self.close()
 
     def close(self) -> None:

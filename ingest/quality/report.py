@@ -163,7 +163,6 @@ def quality_report(maintenance: Maintenance, collection: Collection) -> QualityR
 
 
 def _findings(found: dict[str, Counted], sizes: dict[str, int]) -> list[QualityFinding]:
-    """Return the findings, in the order of the table of findings."""
     return [
         QualityFinding(
             code=code,

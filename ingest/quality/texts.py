@@ -10,9 +10,10 @@ from functools import cache
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from core.language.sentences import sentence_spans
+from core.types import FrozenModel
 from ingest.clean import PROSE
 from ingest.loaders.records.record_fields import is_annotation_line
 from languages.language import is_spaced
@@ -21,10 +22,8 @@ from languages.language import is_spaced
 Level = Literal["left out", "problem", "note"]
 
 
-class Spread(BaseModel):
+class Spread(FrozenModel):
     """Say how a number spreads: the bars are (from, to, count), the last one has all above."""
-
-    model_config = ConfigDict(frozen=True)
 
     count: int = 0
     least: int = 0
@@ -34,10 +33,8 @@ class Spread(BaseModel):
     bars: list[tuple[int, int, int]] = Field(default_factory=list)
 
 
-class QualityFinding(BaseModel):
+class QualityFinding(FrozenModel):
     """Name one thing found: how many `of` what, examples by id, and what to do about it."""
-
-    model_config = ConfigDict(frozen=True)
 
     code: str
     level: Level
@@ -53,10 +50,8 @@ class QualityFinding(BaseModel):
         return self.count / self.of if self.of else 0.0
 
 
-class QualityReport(BaseModel):
+class QualityReport(FrozenModel):
     """Hold the findings on one collection; lengths are in characters."""
-
-    model_config = ConfigDict(frozen=True)
 
     tenant: str
     collection: str
@@ -236,7 +231,6 @@ class TextChecks:
     """Measure lengths and look for damage; memory does not grow with the number of documents."""
 
     def __init__(self) -> None:
-        """Begin with nothing seen."""
         self.annotations = Lengths(100, 31)
         self.chunks = Lengths(100, 31)
         self.sentences = Lengths(20, 31)
@@ -324,7 +318,6 @@ class _Document:
         return list(map(len, sentences))
 
     def problems(self) -> Iterable[tuple[str, str]]:
-        """Yield the code of each problem with its figures."""
         if self._run > LONG_SENTENCE:
             yield "long_sentence", f"{self._run} characters"
         spaced = is_spaced(self.language) and self.language != "ja"

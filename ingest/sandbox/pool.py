@@ -24,7 +24,6 @@ from ingest.types import Loaded, LoadFailure, ParsedDocument
 
 _START_S = 30.0  # chosen, not measured
 _CHUNK = 1 << 16  # bytes of the word that it is ready; chosen, not measured
-_PIPE = 1 << 20  # bytes, the most that Linux gives any user
 _READY = b"ready"
 
 
@@ -36,7 +35,6 @@ class ParserProcess:
     """One parser process with a private folder for temporary files, removed at its end."""
 
     def __init__(self) -> None:
-        """Start the process; it gets ready while the caller does something else."""
         self.served = 0
         self._ready = False
         self._buffer = bytearray()
@@ -54,7 +52,6 @@ class ParserProcess:
         )
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._output, selectors.EVENT_READ)
-        _widen(self._output)
 
     @property
     def pid(self) -> int:
@@ -114,17 +111,13 @@ class ParserProcess:
                 raise ChildEndedError
             if not self._selector.select(max(0.0, deadline - time.monotonic())):
                 raise TimeoutError
-            chunk = os.read(self._output, _PIPE)
+            chunk = os.read(self._output, 1 << 20)
             if not chunk:
                 raise ChildEndedError
             self._buffer += chunk
         self._seen = 0
-        if end + 1 < len(self._buffer):
-            found = self._buffer[:end]
-            del self._buffer[: end + 1]
-        else:  # a long line is not copied
-            found, self._buffer = self._buffer, bytearray()
-            del found[end:]
+        found = self._buffer[:end]
+        del self._buffer[: end + 1]
         return found
 
     def death(self) -> str:
@@ -151,16 +144,6 @@ def _environment(scratch: str) -> dict[str, str]:
     return given | {"TMPDIR": scratch, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
-def _widen(pipe: int) -> None:
-    """Let the process parse ahead while its parent is busy with earlier results."""
-    try:
-        import fcntl
-
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
-    except (ImportError, AttributeError, OSError):
-        return
-
-
 # One document is JSON of at most max_characters; escapes, fields and metadata take some more.
 _BYTES_PER_CHARACTER = 6
 # All of a file's documents: fields are written twice, and short records have long names.
@@ -179,7 +162,6 @@ class ParsedFile:
     """
 
     def __init__(self, path: Path, relative: str, limits: LoadLimits) -> None:
-        """Look at the size of the file; raise OSError when it is not there."""
         self.member = ""
         self.after = ""
         self.begun = False
@@ -266,7 +248,6 @@ class Sandbox:
     """
 
     def __init__(self) -> None:
-        """Start nothing yet."""
         self._idle: list[ParserProcess] = []
         self._busy: set[ParserProcess] = set()
         self._ended = False
@@ -277,7 +258,6 @@ class Sandbox:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stop the processes."""
         self.close()
 
     def close(self) -> None:

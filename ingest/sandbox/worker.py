@@ -161,7 +161,6 @@ def _limit(limits: LoadLimits, steps: int, written: int) -> None:
 
 
 def _limit_time(more_s: float) -> None:
-    """Give at least so much more processor time."""
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CPU, (max(soft, _seconds(more_s)), hard))
@@ -180,14 +179,12 @@ class _Peak:
     """
 
     def __init__(self) -> None:
-        """Open what tells it, before the process is confined."""
         try:
             self._status: BinaryIO | None = Path("/proc/self/status").open("rb", buffering=0)
         except OSError:
             self._status = None
 
     def mb(self) -> float:
-        """Return the peak in MB, 0 where the system does not tell."""
         if self._status is None:
             return _peak_of_usage()
         self._status.seek(0)

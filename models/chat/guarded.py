@@ -71,11 +71,7 @@ class GuardedChat:
     def complete(
         self, request: ChatRequest, *, verb: str, on_text: Callable[[str], None] | None = None
     ) -> ChatReply:
-        """Return the reply and record the call in the current ledger.
-
-        `on_text` hears each piece of the reply's text as it arrives. Raises one of the errors of
-        `types.py`, each of which is recorded too.
-        """
+        """Return the reply and record the call in the current ledger."""
         ledger, began = current_ledger(), time.monotonic()
         incoming = IncomingReply(request, self.settings.llm.repeats, self._thinks(request), on_text)
         outcome: CallOutcome = "cancelled"  # what an interruption leaves
@@ -127,7 +123,6 @@ class GuardedChat:
             return retry(NoConnection, self._receive, request, ledger, incoming)
 
     def _limit(self, request: ChatRequest, ledger: Ledger) -> int:
-        """Return the max_tokens to send, or raise ModelOverflow."""
         room, wanted = self.room(request), self._reply_tokens(request)
         if room < 0:
             rule = f"the prompt and {wanted} tokens of reply do not fit the model's context"

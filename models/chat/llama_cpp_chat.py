@@ -31,8 +31,14 @@ from core.settings import Settings
 from models.chat.running import POLL_SECONDS, running_call
 from models.chat.types import Capabilities, ModelOverflow, Thinking
 from models.llama.gguf_file import GgufInfo, read_gguf
-from models.llama.memory import MIB, OUTPUT_LAYER, check_memory, choose_layers_in_process
-from models.llama.plan import find_model, slot_context
+from models.llama.plan import (
+    MIB,
+    OUTPUT_LAYER,
+    check_memory,
+    choose_layers_in_process,
+    find_model,
+    slot_context,
+)
 
 CPU_BATCH = 128  # tokens of a prompt read at once: a call can be ended between two batches
 GPU_BATCH = 512  # llama.cpp's own micro batch

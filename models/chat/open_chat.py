@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +31,7 @@ from models.chat.types import (
     token_count,
     tokenize_request,
 )
+from models.folder import remember
 from models.llama.server_state import home_of, key_for, read_state, same_server
 
 
@@ -57,23 +57,16 @@ def wanted_chat(settings: Settings) -> ChatModel:
         from models.chat.guarded import provider_chat
 
         return provider_chat(settings)
-    return _file_chat(settings) if settings.llm.file else _server_chat(settings)
+    if settings.llm.file:
+        from models.chat.guarded import GuardedChat
+        from models.chat.llama_cpp_chat import open_gguf_chat
 
-
-def _server_chat(settings: Settings) -> ChatModel:
+        llm, capabilities = open_gguf_chat(settings)
+        return GuardedChat(llm, capabilities, settings, close=getattr(llm, "close", None))
     capabilities = probe(settings)  # before the heavy imports: often there is no server
-
     from models.chat.openai_chat import server_chat
 
     return server_chat(settings, capabilities, server_key(settings))
-
-
-def _file_chat(settings: Settings) -> ChatModel:
-    from models.chat.guarded import GuardedChat
-    from models.chat.llama_cpp_chat import open_gguf_chat
-
-    llm, capabilities = open_gguf_chat(settings)
-    return GuardedChat(llm, capabilities, settings, close=getattr(llm, "close", None))
 
 
 TRIALS = 2  # of each form: once may be chance; chosen, not measured
@@ -294,7 +287,7 @@ def _findings(
         tokenizes=tokenizes,
     )
     if trials.finished:
-        _keep(kept, findings)
+        remember(kept, findings.model_dump_json())
     return findings
 
 
@@ -312,14 +305,6 @@ def _tokenizes(server: ServerClient, known: Capabilities) -> bool:
         return token_count(server.read(server.root + path, body).fields) > 0
     except (ValueError, ModelTimeout):
         return False
-
-
-def _keep(path: Path, findings: Findings) -> None:
-    with suppress(OSError):  # a cache that cannot be written costs time only
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f"{path.name}.{os.getpid()}")
-        new.write_text(findings.model_dump_json(), encoding="utf-8")
-        new.replace(path)
 
 
 def _digest(value: Any) -> str:  # noqa: ANN401

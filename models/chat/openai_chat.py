@@ -96,13 +96,6 @@ class _Counted(httpx2.SyncByteStream):
         self._stream.close()
 
 
-def open_client(url: str) -> httpx2.Client:
-    """Return a client for one server; it follows no redirects, which could lead elsewhere."""
-    return httpx2.Client(
-        transport=GuardedTransport(url), trust_env=False, timeout=None, follow_redirects=False
-    )
-
-
 CLOSED = ("peer ", "Server disconnected")  # how h11 and httpcore2 begin to say so
 
 
@@ -155,10 +148,7 @@ IN_BODY = (
 
 
 class ServerChat(ChatOpenAI):
-    """Stream from a server and keep what ChatOpenAI drops: thinking and timings.
-
-    Errors are those of `types.py`.
-    """
+    """Stream from a server and keep what ChatOpenAI drops: thinking and timings."""
 
     capabilities: Capabilities
 
@@ -240,12 +230,9 @@ class ServerChat(ChatOpenAI):
         return False
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON that the server replies with, outside of OpenAI's protocol."""
         root = str(self.openai_api_base).removesuffix("/").removesuffix("/v1")
         key = self.openai_api_key.get_secret_value() if self.openai_api_key else ""  # type: ignore[union-attr]
-        client = self.http_client
-        if not isinstance(client, httpx2.Client):
-            raise TypeError("ServerChat is made with a guarded client")
+        client: Any = self.http_client
         headers = {"Authorization": f"Bearer {key}"}
         (reply,) = run_in_thread(lambda: [client.post(root + path, json=body, headers=headers)])
         reply.raise_for_status()
@@ -255,7 +242,11 @@ class ServerChat(ChatOpenAI):
 
 def server_chat(settings: Settings, capabilities: Capabilities, key: str) -> GuardedChat:
     """Return the guarded chat model of the server at `settings.llm.url`."""
-    client = open_client(settings.llm.url)
+    transport = GuardedTransport(settings.llm.url)
+    # It follows no redirects, which could lead elsewhere.
+    client = httpx2.Client(
+        transport=transport, trust_env=False, timeout=None, follow_redirects=False
+    )
     llm = ServerChat(
         capabilities=capabilities,
         model=capabilities.model,

@@ -91,23 +91,14 @@ class GgufHeader:
 
     def _array(self, kind: int, count: int) -> Sequence[Any]:
         if kind == STRING:
-            self._skip_strings(count)
+            for _ in range(count):
+                self._move(self._scalar("Q"))
             return range(count)
         letter = self._letter(kind)
         if count > KEPT_ITEMS:
             self._move(count * struct.calcsize(letter))
             return range(count)
         return [self._scalar(letter) for _ in range(count)]
-
-    def _skip_strings(self, count: int) -> None:
-        length_at, at = struct.Struct("<Q").unpack_from, self.at
-        try:
-            for _ in range(count):
-                at += 8 + length_at(self.view, at)[0]
-        except (struct.error, OverflowError):
-            raise truncation_error(self.path, self.size) from None
-        self.at = at
-        self._move(0)
 
     def _letter(self, kind: int) -> str:
         if kind not in SCALARS:

@@ -54,7 +54,6 @@ class LlamaProcess:
         self.log = plan.home / LOG
 
     def __enter__(self) -> Self:
-        """Start the server."""
         python = self.plan.backend == "llama_cpp.server"
         key = (self.plan.home / KEY).read_text(encoding="utf-8").strip()
         (self.plan.home / SLOTS).mkdir(mode=0o700, exist_ok=True)
@@ -80,7 +79,6 @@ class LlamaProcess:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End it."""
         with suppress(ProcessLookupError):
             self._process.terminate()
             self._process.send_signal(signal.SIGCONT)  # a stopped process hears nothing else

@@ -8,6 +8,7 @@ from core.settings import Settings
 from core.types import Evidence, Grade
 from reasoning.rules.answering.blocks import announces, follows
 from reasoning.rules.answering.features import LEAST_LEXICAL
+from reasoning.rules.answering.headings import heading_of
 from reasoning.rules.answering.relevance import Relevance, Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.values.versions import is_other_version
@@ -30,6 +31,10 @@ def grade(
     own = any(item.language == wanted.language for item in evidence)
     alike = MORE_ALIKE if own else HALF_ALIKE
     grades = [_grade(wanted, item, best.get(item.chunk_id), settings, alike) for item in evidence]
+    grades = [
+        _named(relevance, wanted, one, best.get(item.chunk_id), _beside(item, evidence))
+        for item, one in zip(evidence, grades, strict=True)
+    ]
     return _together(wanted, evidence, _announced(evidence, best, grades))
 
 
@@ -102,6 +107,33 @@ def _together(wanted: QueryTerms, evidence: Sequence[Evidence], grades: list[Gra
     ]
 
 
+def _beside(item: Evidence, evidence: Sequence[Evidence]) -> str:
+    """Return what evidence says of its document, in small letters."""
+    same = [one for one in evidence if one.document_key == item.document_key]
+    return "\n".join(f"{heading_of(one)}\n{one.text}" for one in same).casefold()
+
+
+def _named(
+    relevance: Relevance, wanted: QueryTerms, grade: Grade, sentence: Sentence | None, beside: str
+) -> Grade:
+    """Grade down where a year or code of a question is lacking, or all that is near to a thing."""
+    if grade.grade < PARTLY or sentence is None:
+        return grade
+    lacking: list[tuple[str, ...]] = [
+        (one,) for one in wanted.codes if one.casefold() not in beside
+    ]
+    near = f"{sentence.evidence.section} {sentence.text}" if wanted.unknown else ""
+    lacking += [
+        group
+        for group in wanted.unknown
+        if not any(relevance.says_near(one, near, wanted.language) for one in group)
+    ]
+    if not lacking:
+        return grade
+    reason = f"{grade.reason}; says nothing like {', '.join(lacking[0])}"
+    return grade.model_copy(update={"grade": RELATED, "reason": reason})
+
+
 def _grade(
     wanted: QueryTerms, item: Evidence, sentence: Sentence | None, settings: Settings, alike: float
 ) -> Grade:
@@ -117,6 +149,8 @@ def _grade(
         settings.answering.grade_answers,
     )
     level = sum(score >= step for step in steps)
+    if wanted.wants == "topic" and sentence.has_kind and sentence.is_answer:
+        level = ANSWERS
     across = item.language != wanted.language and sentence.lexical < LEAST_LEXICAL
     if level >= PARTLY and across and (sentence.semantic or 0.0) < alike:
         level, reason = RELATED, f"{reason}; too far for what words cannot compare"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property, lru_cache
 
-from core.language.analysis import terms
+from core.language.analysis import analyze, terms
 from core.language.cues import Cues
 from core.types import AnswerKind
 from languages.language import Language, find_language
@@ -58,8 +58,18 @@ class Lexicon(Cues):
     def remove(self, text: str, *names: str) -> str:
         """Take the words of some lists out of a text, one list after the other."""
         for pattern in filter(None, map(self._pattern, names)):
-            text = pattern.sub(" ", text)
+            text = self._without(pattern, text)
         return text
+
+    def _without(self, pattern: re.Pattern[str], text: str) -> str:
+        if self.known.spaced:
+            return pattern.sub(" ", text)
+        tokens = analyze(text, self.language)
+        starts, ends = ({getattr(one, side) for one in tokens} for side in ("start", "end"))
+        # "请" is also the half of "申请".
+        return pattern.sub(
+            lambda one: " " if one.start() in starts and one.end() in ends else one.group(), text
+        )
 
     def all_of(self, name: str, text: str) -> list[re.Match[str]]:
         """Find every word of a list in a text."""

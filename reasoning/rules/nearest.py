@@ -9,6 +9,7 @@ from core.language.analysis import analyze, query_terms, terms
 from core.types import Evidence, SubQuestion
 from reasoning.rules.answering.headings import headings_of
 from reasoning.rules.answering.relevance import Relevance, Sentence
+from reasoning.rules.answering.things import things_asked
 from reasoning.rules.lexicon import STEERING, Lexicon, lexicon
 from reasoning.rules.topic import content_runs, entities
 from reasoning.rules.values.nameless import asked_act
@@ -98,13 +99,17 @@ def _better(
     done = [known[t.start : t.end] for t in analyze(known, words.language) if t.term in act]
     for one in (*lacking, *done):
         known = known.replace(one, " | ")
-    topics = [*entities(known, words), *sorted(content_runs(known, words), key=len, reverse=True)]
+    runs = sorted(content_runs(known, words), key=len, reverse=True)
+    if words.known.spaced:  # where nouns are known, nothing else is a topic
+        things = [one.noun for one in things_asked(question.text, words, wanted=True)]
+        runs = [run for run in runs if not {*run.split()}.isdisjoint(things)]
+    topics = [*entities(known, words), *runs]
     topics = [POSSESSIVE.sub("", one) for one in topics if one in question.text]
     if near is not None and near.coverage >= HALF:
         topics += headings_of(near.evidence)[:1]
     for topic in list(dict.fromkeys(topics))[:TRIES]:
-        text = words.message("about_topic").format(topic=topic)
-        update = {"text": text, "query": text, "wants": "text"}
+        update = {"text": topic, "query": topic, "wants": "topic"}
         if answers(question.model_copy(update=update)):
-            return text
+            led = re.search(rf"{words.alternatives('determiner')}\s+{re.escape(topic)}", known)
+            return words.message("about_topic").format(topic=led.group() if led else topic)
     return ""

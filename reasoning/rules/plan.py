@@ -39,7 +39,7 @@ def plan(
         known = part.model_copy(update={"text": _without_slots(part.text)})
         chosen = choose_tools(known, understanding.language, tools, embedder)
         # One part is the whole question: it is searched for just as it was written.
-        alone = len(understanding.parts) == 1 and not part.about
+        alone = len(understanding.parts) == 1 and not part.about and wants != "topic"
         query = understanding.question if alone else part.search_text
         searched = understanding.question if alone else known.search_text
         questions.append(

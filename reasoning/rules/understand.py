@@ -10,6 +10,7 @@ from core.language.detect import detect_language
 from core.language.sentences import sentence_spans
 from core.types import AnswerKind, Intent, Part, Understanding
 from reasoning.planning.slots import escaped, filled, slots_in
+from reasoning.rules.answering.mentions import topic_asked
 from reasoning.rules.answering.summaries import asked_summary
 from reasoning.rules.decomposition.decompose import DecompositionStep, across, decompose
 from reasoning.rules.follow_up import stand_alone
@@ -161,7 +162,8 @@ def understand(
     what another part can find waits for it. No part waits for more than `max_deps` others,
     where that is given.
     """
-    if asked_summary(question, detect_language(question)) is None:
+    summarises = asked_summary(question, detect_language(question)) is not None
+    if not summarises:
         question = stand_alone(question, history)
     language = detect_language(question)
     words = lexicon(language)
@@ -170,7 +172,11 @@ def understand(
     clauses = split or [question]
     steps = [] if intent == "recommend" else _together(question, clauses, words, max_parts)
     subject = _earlier_topic(history)
-    if steps and _narrow(steps, max_deps) and not (subject and is_elliptical(question, words)):
+    name = topic_asked(question, language) if len(clauses) == 1 and not summarises else ""
+    if name:
+        kind: AnswerKind = words.answer_kind(name) if words.is_question(name) else "topic"
+        parts, wants = [Part(text=name)], [kind]
+    elif steps and _narrow(steps, max_deps) and not (subject and is_elliptical(question, words)):
         parts, wants = _from_steps([(steps, "", 0)], words)
     else:
         parts, wants = _from_clauses(clauses, words, subject, max_parts, max_deps)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
 import numpy as np
 
 from core.errors import ModelError
+from models.vectors import scale_rows
 from retrievers.tree.clustering import (
     Clusterer,
     NumpyClusterer,
@@ -17,11 +18,143 @@ from retrievers.tree.clustering import (
     soft_clusters,
 )
 from retrievers.tree.leaves import LeafSpan, cut_leaves, described_leaf
-from retrievers.tree.recipe import DIMENSION, LAYERS, SUMMARY_TOKENS, recipe_of
-from retrievers.tree.shape import PATH
-from retrievers.tree.upper import UpperTree
+from retrievers.tree.shape import DIMENSION, LAYERS, MOST_TOKENS, PATH, SUMMARY_TOKENS, recipe_of
 from retrievers.types import Index, Vector
-from stores.sqlite.tree import DocumentTree, TreeLeaf, TreeSource, as_bytes
+from stores.ports import Trees
+from stores.sqlite.tree import ROOT, DocumentTree, TreeLeaf, TreeSource, as_bytes
+
+# Probability from which a node takes a document. These densities are flatter than a mixture's: from
+# 0.1, documents of the FastAPI pages had six parents each, where a whole build gives one.
+SHARE = 0.35
+# Documents below a node by which its middle is estimated, so that the path alone is read.
+SAMPLE = 16  # chosen, not measured
+
+
+class UpperTree:
+    """Insert documents under the nodes that they are nearest to; `changed` is to be written."""
+
+    def __init__(
+        self,
+        trees: Trees,
+        collection_id: int,
+        clusterer: Clusterer,
+        members: Mapping[int, list[int]],
+    ) -> None:
+        self._trees, self._collection_id = trees, collection_id
+        self._clusterer, self._members = clusterer, dict(members)
+        self._vectors: dict[int, Vector | None] = {}
+        self._tokens: dict[int, int] = {}
+        self._last = max(self._members, default=0)
+        self.changed: dict[int, list[int]] = {}
+
+    def insert(self, row: int) -> None:
+        """Give a document a place below each node that it belongs to."""
+        vector = self._vector(row)
+        if vector is None:
+            return
+        for node in self._targets(ROOT, vector):
+            self._change(node, [*self._own(node), row])
+            self._split(node)
+
+    def _targets(self, node: int, vector: Vector) -> list[int]:
+        """Return the lowest nodes whose members a document of this vector is like."""
+        children = [-one for one in self._own(node) if one < 0 and self._vector(one) is not None]
+        if not children:
+            return [node]
+        middles = np.array([self._vector(-one) for one in children])
+        shares = self._shares(middles @ vector, children)
+        chosen = [one for one, share in zip(children, shares, strict=True) if share >= SHARE]
+        best = children[int(shares.argmax())]
+        return list(
+            dict.fromkeys(
+                target for one in (chosen or [best]) for target in self._targets(one, vector)
+            )
+        )
+
+    def _shares(self, cosines: Vector, children: Sequence[int]) -> Vector:
+        """Return how likely each node has a vector, by von Mises-Fisher densities.
+
+        All are as concentrated as documents are around their middles on average, in as many
+        dimensions as clusters have.
+        """
+        pairs = [
+            (self._vector(row), self._vector(-node))
+            for node in children
+            for row in self._sample(node, SAMPLE)
+        ]
+        apart = [1 - float(one @ two) for one, two in pairs if one is not None and two is not None]
+        mean = max(float(np.mean(apart)) if apart else 1.0, 1e-3)
+        logs = (DIMENSION - 1) / 2 / mean * (cosines - cosines.max())
+        return np.asarray(np.exp(logs) / np.exp(logs).sum())
+
+    def _split(self, node: int) -> None:
+        """Cluster the members of a node again when they are too many, and those above it."""
+        members = [one for one in self._own(node) if self._vector(one) is not None]
+        tokens = np.array([self._size(one) for one in members])
+        if tokens.sum() <= MOST_TOKENS:
+            return
+        vectors = np.array([self._vector(one) for one in members], dtype=np.float32)
+        parts = soft_clusters(self._clusterer, vectors, tokens)
+        made = [self._add([members[one] for one in part]) for part in parts]
+        if node == ROOT:
+            self._change(ROOT, [-one for one in made])
+            return
+        self._change(node, [])
+        for parent in [one for one, own in self._members.items() if -node in own]:
+            kept = [one for one in self._own(parent) if one != -node]
+            self._change(parent, [*kept, *(-one for one in made)])
+            self._split(parent)
+
+    def _add(self, members: list[int]) -> int:
+        self._last += 1
+        self._change(self._last, members)
+        return self._last
+
+    def _change(self, node: int, members: list[int]) -> None:
+        self._members[node] = self.changed[node] = list(dict.fromkeys(members))
+        self._vectors.pop(-node, None)
+
+    def _own(self, node: int) -> list[int]:
+        """Return the members of a node, also nodes that have no document any more."""
+        return self._members.get(node, [])
+
+    def _size(self, member: int) -> int:
+        return min(SUMMARY_TOKENS, self._tokens.get(member, SUMMARY_TOKENS))
+
+    def _vector(self, member: int) -> Vector | None:
+        """Return the unit vector of a document, or the middle of some below a node."""
+        if member not in self._vectors:
+            rows = [member] if member > 0 else self._sample(-member, SAMPLE)
+            self._read([row for row in rows if row not in self._vectors])
+            if member < 0:
+                found = [row for row in map(self._vectors.get, rows) if row is not None]
+                self._vectors[member] = _middle(found) if found else None
+        return self._vectors[member]
+
+    def _read(self, rows: Sequence[int]) -> None:
+        found = self._trees.centres(self._collection_id, rows) if rows else {}
+        for row in rows:
+            known = found.get(row)
+            self._vectors[row] = (
+                None if known is None else _middle([known.vector.astype(np.float32)])
+            )
+            self._tokens[row] = known.tokens if known else 0
+
+    def _sample(self, node: int, most: int) -> list[int]:
+        """Return up to so many documents below a node, of all its branches."""
+        members = self._own(node)
+        share = -(-most // max(1, len(members)))
+        step = max(1, len(members) // most)
+        rows: list[int] = []
+        for one in members[::step]:
+            rows += [one] if one > 0 else self._sample(-one, share)
+        return rows[:most]
+
+
+def _middle(vectors: Sequence[Vector]) -> Vector:
+    mean = np.mean(np.array(vectors, dtype=np.float32), axis=0)
+    return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-9))
+
 
 TOGETHER = 32  # documents of one transaction; chosen, not measured
 # Of the documents: with more new ones the nodes over documents are made again; chosen.
@@ -42,11 +175,6 @@ class TreeChanges:
     seconds: float
 
 
-def clusterer_of(reducer: str) -> Clusterer:
-    """Return what clusters by the setting `ingest.tree_reducer`."""
-    return UmapClusterer() if reducer == "umap" else NumpyClusterer()
-
-
 def build_tree(index: Index, progress: Progress = silent, *, fresh: bool = False) -> TreeChanges:
     """Build what a collection's tree lacks, with `fresh` all of it; nothing is done twice.
 
@@ -61,7 +189,8 @@ def build_tree(index: Index, progress: Progress = silent, *, fresh: bool = False
     recipe = recipe_of(index)
     if fresh or any(one != recipe for one in trees.recipes(collection_id)):
         trees.clear(collection_id)
-    clusterer = clusterer_of(index.settings.ingest.tree_reducer)
+    by_umap = index.settings.ingest.tree_reducer == "umap"
+    clusterer = UmapClusterer() if by_umap else NumpyClusterer()
     rows = trees.unbuilt(collection_id, recipe)
     builder = DocumentBuilder(index, clusterer)
     for at in range(0, len(rows), TOGETHER):
@@ -95,15 +224,10 @@ def _place(index: Index, clusterer: Clusterer, recipe: str) -> None:
         return -len(members)
 
     rows = list(centres)
-    vectors = unit(np.array([centres[row].vector for row in rows], dtype=np.float32))
+    vectors = scale_rows(np.array([centres[row].vector for row in rows], dtype=np.float32))
     tokens = np.array([min(SUMMARY_TOKENS, centres[row].tokens) for row in rows])
     members_of_root = layers(clusterer, rows, vectors, tokens, join)
     trees.replace_members(collection_id, {**members, 0: members_of_root}, whole=True)
-
-
-def unit(rows: Vector) -> Vector:
-    """Scale rows to length 1."""
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
 
 
 def layers(
@@ -125,7 +249,7 @@ def layers(
         if len(parts) >= len(left):
             break
         left = [left[p[0]] if len(p) == 1 else join([left[one] for one in p]) for p in parts]
-        vectors = unit(np.array([vectors[part].mean(axis=0) for part in parts]))
+        vectors = scale_rows(np.array([vectors[part].mean(axis=0) for part in parts]))
         tokens = np.array([min(SUMMARY_TOKENS, int(tokens[part].sum())) for part in parts])
     return list(dict.fromkeys(left))
 
@@ -174,7 +298,9 @@ class DocumentBuilder:
             made = self._index.embedder.embed_documents([spans[place].text for place in missing])
             for place, row in zip(missing, made, strict=True):
                 rows[place] = row
-        return unit(np.array(rows, dtype=np.float32)) if rows else np.empty((0, 0), np.float32)
+        return (
+            scale_rows(np.array(rows, dtype=np.float32)) if rows else np.empty((0, 0), np.float32)
+        )
 
 
 def _sentence_counts(spans: Sequence[LeafSpan]) -> dict[str, int]:
@@ -211,7 +337,6 @@ class _Sections:
         return [member] if member >= 0 else self._below[-1 - member]
 
     def _grow(self, leaves: list[int], depth: int) -> int:
-        """Return the member that stands for consecutive leaves."""
         if len(leaves) == 1:
             return leaves[0]
         groups = list(self._sections(leaves, depth))
@@ -219,17 +344,14 @@ class _Sections:
             return self._grow(leaves, depth + 1)
         members = [self._grow(one, depth + 1) for one in groups] if len(groups) > 1 else leaves
         vectors = np.array([self._vectors[self._leaves(one)].mean(axis=0) for one in members])
+        sums = [int(self._tokens[self._leaves(one)].sum()) for one in members]
         tokens = [
-            int(self._tokens[one]) if one >= 0 else self._summary_tokens(one) for one in members
+            n if one >= 0 else min(SUMMARY_TOKENS, n) for one, n in zip(members, sums, strict=True)
         ]
-        rest = layers(self._clusterer, members, unit(vectors), np.array(tokens), self._join)
+        rest = layers(self._clusterer, members, scale_rows(vectors), np.array(tokens), self._join)
         return rest[0] if len(rest) == 1 else self._join(rest)
 
-    def _summary_tokens(self, member: int) -> int:
-        return min(SUMMARY_TOKENS, int(self._tokens[self._leaves(member)].sum()))
-
     def _sections(self, leaves: Sequence[int], depth: int) -> Iterator[list[int]]:
-        """Yield runs of leaves under the same heading."""
         group: list[int] = []
         for leaf in leaves:
             if group and self._paths[leaf][: depth + 1] != self._paths[group[-1]][: depth + 1]:

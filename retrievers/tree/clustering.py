@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.distribution import require_extra
-from retrievers.tree.recipe import DIMENSION, MOST_TOKENS
+from retrievers.tree.shape import DIMENSION, MOST_TOKENS
 from retrievers.types import Vector
 
 Floats = NDArray[np.float64]

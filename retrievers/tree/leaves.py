@@ -14,8 +14,7 @@ from core.language.passages import points_back
 from core.language.scan import CYRILLIC, estimate_tokens, fold
 from core.language.sentences import sentence_spans
 from languages.language import FALLBACK, find_language
-from retrievers.tree.recipe import LEAF_TOKENS
-from retrievers.tree.shape import KEYWORDS, PATH
+from retrievers.tree.shape import KEYWORDS, LEAF_TOKENS, PATH
 from stores.sqlite.tree import TreeChunk, TreeLeaf, TreeSource
 
 REPEATED = 12  # sentences at a chunk's end that the next one may repeat; chosen, not measured
@@ -97,7 +96,9 @@ def find_keywords(
         counts[token.term] += 1
         shown = text[token.start : token.end]
         shown = token.term if CYRILLIC.search(shown) else shown
-        written.setdefault(token.term, shown if _is_shaped(shown) else shown.lower())
+        # Capitals inside make a word a name: GPU, torchTune.
+        named = any(map(str.isupper, shown[1:]))
+        written.setdefault(token.term, shown if named else shown.lower())
     pairs = Counter(_pairs(text, tokens))
     for (term, shown), count in pairs.items():
         if count > 1:
@@ -125,11 +126,6 @@ def _is_keyword(text: str, token: Token, plain: frozenset[str]) -> bool:
     return len(shown) >= (2 if HAN.search(shown) else LEAST_LETTERS)
 
 
-def _is_shaped(shown: str) -> bool:
-    """Tell whether capitals inside make a word a name: GPU, torchTune."""
-    return any(map(str.isupper, shown[1:]))
-
-
 def _pairs(text: str, tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
     """Yield words that stand beside each other with one space between."""
     for one, other in zip(tokens, tokens[1:], strict=False):
@@ -144,7 +140,6 @@ def _is_name(name: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _forms(language: str) -> tuple[list[re.Pattern[str]], dict[str, Any]]:
-    """Return the patterns of definitions and the questions of a language."""
     own = find_language(language).read("tree") or find_language(FALLBACK).read("tree")
     return [re.compile(one) for one in own["definitions"]], own
 

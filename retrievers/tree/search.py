@@ -10,7 +10,7 @@ import numpy as np
 
 from core.language.analysis import content_terms
 from core.types import Evidence
-from retrievers.tree.recipe import SUMMARY_TOKENS
+from retrievers.tree.shape import SUMMARY_TOKENS
 from retrievers.tree.view import TreeView
 from retrievers.types import Vector
 
@@ -60,7 +60,6 @@ class TreeSearch:
     """
 
     def __init__(self, view: TreeView, query: TreeQuery) -> None:
-        """Search what the caller sees."""
         self._view, self._shape, self._query = view, view.shape, query
         self._first = len(view.nodes)
         self._terms = frozenset(content_terms(query.text, query.language))
@@ -79,7 +78,6 @@ class TreeSearch:
         return [TreeHit(items[leaf], score) for leaf, score in chosen.items() if leaf in items]
 
     def _ranked(self, places: Sequence[int]) -> list[tuple[int, float]]:
-        """Return places with their distances, the nearest first."""
         given = np.array(places, dtype=np.int64)
         rows = np.concatenate(
             [

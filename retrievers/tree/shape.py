@@ -12,8 +12,25 @@ from math import log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from retrievers.types import Vector
+from models.vectors import scale_rows
+from retrievers.types import Index, Vector
 from stores.sqlite.tree import ROOT, Bytes, DocumentTree, TreeLeaf, TreeRecord
+
+LEAF_TOKENS = 100  # of a leaf, SPEC R1
+MOST_TOKENS = 3500  # of the texts below a node; more are clustered again, SPEC R1
+DIMENSION = 10  # of the reduced vectors, as in RAPTOR (arXiv:2401.18059)
+LAYERS = 5  # of clusters over one another at most, as in RAPTOR
+# Of a node's text where it is a member of another: its summary's; chosen, not measured.
+SUMMARY_TOKENS = 150
+VERSION = 2  # raise it when leaves are cut, described or clustered otherwise
+
+
+def recipe_of(index: Index) -> str:
+    """Name how a tree is made, with which reducer and model: one of another recipe is rebuilt."""
+    model = index.embedder.model_id if index.embedder else ""
+    reducer = index.settings.ingest.tree_reducer
+    return f"{VERSION}/{LEAF_TOKENS}/{MOST_TOKENS}/{DIMENSION}/{reducer}/{model}"
+
 
 Places = NDArray[np.int64]
 KEYWORDS = 10  # of a node, SPEC R2
@@ -93,16 +110,14 @@ class TreeShape:
 
     def vectors_of(self, leaves: Places | Sequence[int]) -> Vector:
         """Return the unit vectors of leaves, shape (n, dimension)."""
-        rows = self._bytes[leaves].astype(np.float32)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.asarray(rows / np.maximum(lengths, 1e-9))
+        return scale_rows(self._bytes[leaves].astype(np.float32))
 
     @cached_property
     def vectors(self) -> Vector:
         """Return the unit vector of each node, the mean of its leaves, shape (n, dimension)."""
         means = [self.vectors_of(node.leaves).mean(axis=0) for node in self.nodes]
         rows = np.array(means, dtype=np.float32).reshape(len(means), self._bytes.shape[1])
-        return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
+        return scale_rows(rows)
 
     def tokens(self, node: int) -> int:
         """Return how many tokens the leaves of a node have."""

@@ -12,8 +12,8 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from core.trace import RunRecord
 from display.html import Markup
-from display.path import graph_drawing, path_drawing
 from display.plan_drawing import outcome_of, plan_drawing, plan_of
+from display.runs import graph_drawing, path_drawing
 from serve.api.shapes import EXPORTED
 from serve.errors import NotFound
 from serve.services import Caller, Services

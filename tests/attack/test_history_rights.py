@@ -36,9 +36,8 @@ from core.errors import CarrelError
 from core.settings import load_settings
 from core.trace import ModelCall, RunRecord, StageStep
 from core.types import Plan, SubQuestion
-from display.path import path_drawing
 from display.plan_drawing import outcome_of, plan_drawing, plan_of
-from display.runs import run_page
+from display.runs import path_drawing, run_page
 from display.why import explain
 from graph.build import build_graph
 from graph.replay import replay_run

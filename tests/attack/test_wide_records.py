@@ -165,13 +165,6 @@ def test_files_that_together_have_too_many_fields_are_refused_by_name(
     assert len(documents(store)) == 16
 
 
-def test_the_limits_leave_files_unchanged_that_were_read_before_there_were_any() -> None:
-    from ingest.loaders.limits import LoadLimits
-
-    assert not {"max_fields", "max_field_values"} & LoadLimits.of(Settings()).decisive().keys()
-    assert LoadLimits.of(Settings(max_fields=5)).decisive()["max_fields"] == 5
-
-
 # Directories that hold such a file from before
 
 

@@ -23,7 +23,7 @@ from filelock import FileLock
 from llama_servers import MISSING, find_server_command, free_port
 
 from core.settings import load_settings
-from models.llama import command, memory
+from models.llama import command, plan
 from models.llama.control import stop
 from models.llama.server_state import LOCK, ServerState, birth, read_state, write_state
 from reasoning.llm.exam_result import result_path
@@ -319,7 +319,7 @@ def test_models_that_cannot_be_served(carrel: Carrel, real: Path, tmp_path: Path
 def test_too_little_memory(
     carrel: Carrel, real: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(memory, "memory_available", lambda: 200 << 20)
+    monkeypatch.setattr(plan, "memory_available", lambda: 200 << 20)
     carrel("llm", "serve", real).failed(4, "GiB of memory", "0.20 GiB are free", "--context")
     assert not (tmp_path / "llm" / "server.json").exists()
 

@@ -12,8 +12,8 @@ from tiers import examples
 
 from core.trace import RunRecord, Step
 from core.types import Plan, SubQuestion
-from display.path import graph_drawing, path_drawing
 from display.plan_drawing import Outcome, place, plan_drawing, ranks, text_width, wrapped
+from display.runs import graph_drawing, path_drawing
 from graph.build import build_graph
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -13,7 +13,7 @@ from core.errors import CallerError
 from core.settings import Settings
 from evals.compare import Section, _section, checked_pipelines, section_json
 from evals.dataset import JudgedQuery
-from evals.report import escaped, html_report, markdown_report, report
+from evals.report import html_report, markdown_report, markdown_text, report
 from evals.runner import PipelineRun, QueryRun
 from evals.summary import measured, rank_groups, rank_names
 
@@ -161,7 +161,7 @@ def test_markdown_shows_what_the_data_says(drawn):
     assert "\n- a note" not in text
     columns = [line.replace(r"\|", "").count("|") for line in text.splitlines() if line[:1] == "|"]
     assert set(columns) == {6, 7, 10}, "every row has the columns of its table"
-    assert escaped("a\nb `c`") == r"a b \`c\`"
+    assert markdown_text("a\nb `c`") == r"a b \`c\`"
 
 
 @pytest.mark.parametrize("text", ["", "hybrid", "hybrid,hybrid", "hybrid,best"])

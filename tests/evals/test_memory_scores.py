@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import CallerError
 from evals.dialogues import DialogueTurn, drafts_of, read_questions, read_turns
-from evals.memory_scores import METRICS, scores, word_f1
+from evals.memory import METRICS, scores, word_f1
 
 
 def test_articles_marks_and_endings_do_not_count() -> None:

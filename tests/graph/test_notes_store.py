@@ -15,7 +15,7 @@ from core.notes import TurnSource
 from graph.notes_store import NotesCaller, NotesStore, namespace_of
 from stores.runlog.conversations import KeptTurn
 from stores.store import Store
-from tools.memory import Memory
+from tools.note_tools import Memory
 
 ANN = AuthContext(tenant="acme.org", user="ann")
 EVE = AuthContext(tenant="acme.org", user="eve")

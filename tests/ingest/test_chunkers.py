@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from core.errors import OperatorError
 from ingest.chunkers.chunkers import (
     UNSPLIT_FACTOR,
     FixedChunker,
@@ -152,13 +151,6 @@ def test_a_document_of_any_length_takes_its_time_only(name: str) -> None:
 def test_nothing_gives_nothing(name: str) -> None:
     assert list(CHUNKERS[name](50, 0).cut([])) == []
     assert list(CHUNKERS[name](50, 0).cut([Block(text=" \n"), Block(text="", kind="code")])) == []
-
-
-@pytest.mark.parametrize("name", sorted(OVERLAPPING))
-@pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-5, 0), (10, 10), (10, -1), (10, 20)])
-def test_sizes_that_cannot_be_met_are_refused(name: str, size: int, overlap: int) -> None:
-    with pytest.raises(OperatorError, match="chunk_size"):
-        CHUNKERS[name](size, overlap)
 
 
 TEXT = " ".join(f"word{n:03}" for n in range(60))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -78,7 +79,7 @@ def test_leaving_early_ends_the_threads() -> None:
 
 
 def test_what_was_seen_is_kept_by_kind_and_by_file() -> None:
-    with RunIndex() as seen:
+    with closing(RunIndex()) as seen:
         seen.add("given", "a")
         seen.add("given", "a")
         assert seen.has("given", "a") and not seen.has("named", "a") and not seen.has("given", "b")

@@ -19,9 +19,9 @@ from core.errors import ModelError
 from core.settings import Settings
 from ingest.enrich import embedded_text
 from ingest.reading import with_context
-from ingest.repair import rebuild
 from ingest.summary import Summary
 from ingest.types import Block, ParsedDocument
+from ingest.vectors import rebuild
 from stores.sqlite.rows import NEXT, PREVIOUS, digest
 from stores.store import Store, parts
 

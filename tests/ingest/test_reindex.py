@@ -12,7 +12,7 @@ from fakes import FakeEmbedder
 
 from core.settings import Settings
 from ingest.pipeline import Pipeline
-from ingest.repair import rebuild
+from ingest.vectors import rebuild
 from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection
 from stores.store import Store, parts

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.errors import CallerError, ModelError, OperatorError
 from core.settings import Settings
-from models.llama import memory
+from models.llama import plan
 from models.llama.command import (
     ServerBinary,
     find_server,
@@ -21,8 +21,7 @@ from models.llama.command import (
     server_environment,
 )
 from models.llama.gguf_file import GgufInfo
-from models.llama.memory import buffer_bytes, cache_bytes, choose_layers
-from models.llama.plan import find_model
+from models.llama.plan import buffer_bytes, cache_bytes, choose_layers, find_model
 from models.llama.server_state import ServerState, birth, ensure_key, key_for, write_state
 from models.table import chat_table
 
@@ -182,7 +181,7 @@ def test_layers_that_fit_the_gpus(tmp_path: Path) -> None:
 def test_layers_never_need_more_than_is_free(free: int) -> None:
     server = ServerBinary("llama-server", ("x",))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "free_gpu_bytes", lambda server: free << 20)
+        patch.setattr(plan, "free_gpu_bytes", lambda server: free << 20)
         chosen = choose_layers(server, BIG, 8192, 2, asked=-1, margin=0)
     needed = (BIG.bytes + cache_bytes(BIG, 8192, 2)) * chosen / 36 + buffer_bytes(BIG)
     assert chosen == 0 or needed <= free << 20

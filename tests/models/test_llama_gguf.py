@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tiny_gguf import write_tiny_gguf
 
 from core.errors import CarrelError, ModelError, OperatorError
-from models.llama import memory
+from models.llama import plan
 from models.llama.gguf_file import BLOCKS, FILE_TYPES, read_gguf
-from models.llama.memory import cache_bytes, check_memory, memory_available, required_memory
+from models.llama.plan import cache_bytes, check_memory, memory_available, required_memory
 
 
 def test_a_whole_file(tiny_model: Path) -> None:
@@ -122,7 +122,7 @@ def test_too_little_memory_is_told_with_numbers(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = read_gguf(tiny_model)
-    monkeypatch.setattr(memory, "memory_available", lambda: 3 << 30)
+    monkeypatch.setattr(plan, "memory_available", lambda: 3 << 30)
     check_memory(info, 8192, 2)
     with pytest.raises(OperatorError) as caught:
         check_memory(info, 8192 * 1000, 2)
@@ -137,8 +137,8 @@ def test_too_little_memory_is_told_with_numbers(
 def test_a_control_group_limits_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal: 9000 kB\nMemAvailable:    8000 kB\n")
-    monkeypatch.setattr(memory, "MEMINFO", meminfo)
-    monkeypatch.setattr(memory, "CGROUPS", tmp_path)
+    monkeypatch.setattr(plan, "MEMINFO", meminfo)
+    monkeypatch.setattr(plan, "CGROUPS", tmp_path)
     assert memory_available() == 8000 * 1024
     (tmp_path / "memory.max").write_text("max\n")
     (tmp_path / "memory.current").write_text("5000\n")

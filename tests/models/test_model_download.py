@@ -69,7 +69,7 @@ def partials(folder: Path) -> list[Path]:
 
 def named(model: ChatCard, folder: Path) -> NamedModel:
     path = model.path(folder)
-    values = model.model_dump(exclude={"revision", "thinking"})
+    values = model.model_dump(exclude={"revision", "thinking", "rank", "slot_context"})
     return NamedModel(**values, kind="chat", path=path if path.is_file() else None)
 
 

@@ -89,7 +89,7 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
 
 def test_names_of_encoders_are_unique_and_embedders_say_their_dimension() -> None:
     table = model_table()
-    assert len({card.short_name.casefold() for card in table}) == len(table)
+    assert len({card.name.rpartition("/")[2].casefold() for card in table}) == len(table)
     assert all(card.dimension and card.pooling for card in table if card.kind == "embedder")
     assert {card.kind for card in table} == {"embedder", "cross-encoder"}
 

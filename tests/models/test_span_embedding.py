@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import embedder_of
 
-from core.errors import ModelError
 from models.embeddings import Embedder, SpanEmbedder
 from models.folder import Prompts
 
@@ -83,14 +82,6 @@ def test_the_batch_does_not_matter(spans_of_embedded: SpanEmbedder) -> None:
     together = spans_of_embedded.embed_passages(texts, spans)[1]
     for text, span, part in zip(texts, spans, together, strict=True):
         assert np.allclose(part, spans_of_embedded.embed_passages([text], [span])[1][0], atol=1e-4)
-
-
-@pytest.mark.parametrize("span", [(-1, 2), (3, 2), (0, 999)])
-def test_a_span_outside_its_passage_is_an_error(
-    spans_of_embedded: SpanEmbedder, span: tuple[int, int]
-) -> None:
-    with pytest.raises(ModelError, match="inside its passage"):
-        spans_of_embedded.embed_passages([TEXT], [[span]])
 
 
 def test_only_models_that_pool_by_the_mean_in_onnx_have_it(

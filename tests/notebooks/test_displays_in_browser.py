@@ -12,9 +12,8 @@ from playwright.sync_api import Page, sync_playwright
 from core.trace import RunRecord, Step
 from core.types import Answer, Plan, SubQuestion
 from display.evidence import answer_view, evidence_view
-from display.path import path_drawing
 from display.plan_drawing import Outcome, plan_drawing
-from display.runs import evidence_of, run_view, steps_view
+from display.runs import evidence_of, path_drawing, run_view, steps_view
 
 CHROMIUM = shutil.which("chromium")
 QUIET = (

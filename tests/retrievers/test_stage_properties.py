@@ -15,8 +15,7 @@ from stage_builders import ANN, WithVectors, WordReranker, ids
 from core.settings import Settings
 from core.types import Evidence
 from retrievers.factors import boost_entities, factors
-from retrievers.rerank import rerank
-from retrievers.stages import coverage, near_duplicates, neighbours, token_budget
+from retrievers.stages import coverage, near_duplicates, neighbours, rerank, token_budget
 from retrievers.types import Index, Query
 from stores.store import Store
 

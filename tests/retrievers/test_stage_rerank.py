@@ -9,7 +9,7 @@ import pytest
 from stage_builders import WordReranker, hit, ids, searched, with_settings
 
 from core.errors import ModelError
-from retrievers.rerank import passage, rerank
+from retrievers.stages import passage, rerank
 
 QUESTION = "where is the harbour"
 HITS = [

@@ -23,8 +23,7 @@ from core.settings import Settings
 from retrievers.tree import building
 from retrievers.tree.building import build_tree
 from retrievers.tree.leaves import cut_leaves, find_keywords
-from retrievers.tree.recipe import LEAF_TOKENS, MOST_TOKENS, recipe_of
-from retrievers.tree.shape import choose_questions
+from retrievers.tree.shape import LEAF_TOKENS, MOST_TOKENS, choose_questions, recipe_of
 from retrievers.tree.view import TreeView, open_view, whole_size
 from retrievers.types import Index
 from stores.sqlite.tree import TreeChunk

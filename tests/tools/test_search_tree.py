@@ -19,7 +19,7 @@ from retrievers.tree.view import TreeView, open_view
 from retrievers.types import Index
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
-from tools.search_tree import NO_TREE
+from tools.search import NO_TREE
 from tools.toolbox import Toolbox
 from tools.types import ToolResult
 

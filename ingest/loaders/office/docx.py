@@ -27,7 +27,7 @@ from ingest.loaders.office.docx_text import (
 from ingest.loaders.office.ooxml import chart_rows
 from ingest.loaders.office.unseen import empty_hidden_runs
 from ingest.loaders.outline import Outline, ordinal, table_text
-from ingest.loaders.web.xml_tree import attribute, child, children, local_name
+from ingest.loaders.web.xml_tree import attribute, child, children, local_name, value_of
 from ingest.types import ParsedDocument
 
 # Elements of lxml, which has no types.
@@ -54,7 +54,6 @@ class Styles:
     """Find the kind of a paragraph by its own properties and those of its chain of styles."""
 
     def __init__(self, root: Element | None) -> None:
-        """Read the paragraph styles of a styles part, if there is one."""
         self._styles: dict[str, Style] = {}
         self._default = ""
         for element in children(root, "style") if root is not None else ():
@@ -85,7 +84,7 @@ class Styles:
     def chain(self, paragraph: Element) -> Iterator[Style]:
         """Yield the paragraph's style, then those it is based on."""
         named = child(paragraph, "pPr", "pStyle")
-        name = _value(named) if named is not None else self._default
+        name = self._default if named is None else value_of(named)
         for _ in range(_MAX_DEPTH):
             style = self._styles.get(name)
             if style is None:
@@ -98,22 +97,17 @@ def _style(element: Element) -> Style:
     properties = child(element, "pPr")
     return Style(
         id=attribute(element, "styleId"),
-        name=_value(element, "name"),
-        based_on=_value(element, "basedOn"),
+        name=value_of(element, "name"),
+        based_on=value_of(element, "basedOn"),
         outline=_outline(properties),
-        number=_value(properties, "numPr", "numId"),
-        level=_value(properties, "numPr", "ilvl"),
+        number=value_of(properties, "numPr", "numId"),
+        level=value_of(properties, "numPr", "ilvl"),
     )
 
 
 def _outline(properties: Element | None) -> int | None:
-    value = _value(properties, "outlineLvl")
+    value = value_of(properties, "outlineLvl")
     return int(value) if value.isdecimal() else None
-
-
-def _value(element: Element | None, *path: str) -> str:
-    found = child(element, *path)
-    return "" if found is None else attribute(found, "val")
 
 
 BULLET = "-"
@@ -144,7 +138,6 @@ class DocxNumbering:
     """Count the numbered paragraphs of a document in reading order."""
 
     def __init__(self, root: Element | None, styles: Styles) -> None:
-        """Read the lists of a numbering part, if there is one."""
         self._styles = styles
         self._lists = _lists(root) if root is not None else {}
         self._counts: dict[str, dict[int, int]] = {}
@@ -165,7 +158,7 @@ class DocxNumbering:
 
     def _place(self, paragraph: Element) -> tuple[str, int]:
         own = child(paragraph, "pPr", "numPr")
-        number, level = _value(own, "numId"), _value(own, "ilvl")
+        number, level = value_of(own, "numId"), value_of(own, "ilvl")
         chain = list(self._styles.chain(paragraph)) if not number else []
         style = next((style for style in chain if style.number), None)
         if style is not None:
@@ -209,13 +202,13 @@ def _lists(root: Element) -> dict[str, _List]:
     levels = {name: _levels(element) for name, element in schemes.items()}
     lists: dict[str, _List] = {}
     for element in children(root, "num"):
-        name = _value(element, "abstractNumId")
+        name = value_of(element, "abstractNumId")
         link = child(schemes.get(name), "numStyleLink")
         if link is not None:
             name = linked.get(attribute(link, "val"), name)
         found = _List(name, dict(levels.get(name, {})))
         for changed in children(element, "lvlOverride"):
-            start, own = _value(changed, "startOverride"), _levels(changed)
+            start, own = value_of(changed, "startOverride"), _levels(changed)
             found.levels |= own
             at = attribute(changed, "ilvl")
             if start.isdecimal() and at.isdecimal():
@@ -227,14 +220,14 @@ def _lists(root: Element) -> dict[str, _List]:
 def _levels(element: Element) -> dict[int, _DocxLevel]:
     found: dict[int, _DocxLevel] = {}
     for level in children(element, "lvl"):
-        at, start = attribute(level, "ilvl"), _value(level, "start")
-        restart = _value(level, "lvlRestart")
+        at, start = attribute(level, "ilvl"), value_of(level, "start")
+        restart = value_of(level, "lvlRestart")
         if at.isdecimal():
             found[int(at)] = _DocxLevel(
                 start=int(start) if start.isdecimal() else 0,
-                kind=_value(level, "numFmt") or "decimal",
-                text=_value(level, "lvlText"),
-                style=_value(level, "pStyle"),
+                kind=value_of(level, "numFmt") or "decimal",
+                text=value_of(level, "lvlText"),
+                style=value_of(level, "pStyle"),
                 legal=child(level, "isLgl") is not None,
                 restart=int(restart) if restart.isdecimal() else 9,
             )
@@ -271,7 +264,6 @@ class _DocxReader:
         self._document = document
 
     def read(self, container: Any, depth: int) -> None:  # noqa: ANN401 (elements of lxml)
-        """Add the paragraphs and tables of an element in reading order."""
         for element in container:
             name = local_name(element)
             if name == "p":

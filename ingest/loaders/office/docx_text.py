@@ -14,7 +14,7 @@ from ingest.loaders.outline import (
     write_below,
     write_superscript,
 )
-from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
+from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml, value_of
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -126,8 +126,7 @@ def _pieces(element: Element) -> Iterator[str]:
 
 
 def _is_raised(run: Element) -> bool:
-    aligned = child(run, "rPr", "vertAlign")
-    return aligned is not None and attribute(aligned, "val") == "superscript"
+    return value_of(run, "rPr", "vertAlign") == "superscript"
 
 
 def _symbol(element: Element) -> str:

@@ -46,7 +46,6 @@ class OdfNumbering:
     """Count the items of lists and the headings in reading order; levels count from 1."""
 
     def __init__(self, *roots: Element | None) -> None:
-        """Read the styles of lists in content and styles."""
         self._styles: dict[str, dict[int, _OdfLevel]] = {}
         self._counts: dict[str, dict[int, int]] = {}
         for root in roots:
@@ -216,7 +215,6 @@ def _collect(element: Element, parts: list[str], depth: int) -> None:
 
 
 def _add_note(note: Element, parts: list[str], depth: int) -> None:
-    """Put a footnote where it is referred to."""
     for body in children(note, "note-body"):
         found: list[str] = []
         if depth < _MAX_DEPTH:

@@ -53,10 +53,7 @@ def is_ole(path: Path) -> bool:
 
 
 def kind_of(path: Path) -> str:
-    """Return encrypted, doc, xls, ppt, or "" for a container of something else.
-
-    A damaged container is "" too.
-    """
+    """Return encrypted, doc, xls, ppt, or "" for a container of something else."""
     import olefile  # type: ignore[import-untyped]
 
     try:
@@ -181,7 +178,9 @@ def _points(holder: Element | None) -> dict[int, str]:
     """Return the saved values of a reference by their place; a literal one has place 0."""
     literal = child(holder, "v")
     found = {} if literal is None else {0: literal.text or ""}
-    is_date = any(_names_date(words(e)) for e in _all(holder, "formatCode"))
+    from openpyxl.styles.numbers import is_date_format  # type: ignore[import-untyped]
+
+    is_date = any(is_date_format(words(e)) for e in _all(holder, "formatCode"))
     for point in _all(holder, "pt"):
         at, value = attribute(point, "idx"), child(point, "v")
         if value is not None and at.isdecimal():
@@ -189,12 +188,6 @@ def _points(holder: Element | None) -> dict[int, str]:
             # Of several levels of categories the innermost comes first.
             found[int(at)] = f"{text} {found[int(at)]}" if int(at) in found else text
     return found
-
-
-def _names_date(code: str) -> bool:
-    from openpyxl.styles.numbers import is_date_format  # type: ignore[import-untyped]
-
-    return bool(is_date_format(code))
 
 
 def _write_value(text: str, *, is_date: bool) -> str:

@@ -17,7 +17,7 @@ from ingest.loaders.office.docx_text import linear
 from ingest.loaders.office.ooxml import chart_rows
 from ingest.loaders.office.unseen import empty_unseen_shapes, paper_of, scheme_of
 from ingest.loaders.outline import Outline, picture_text, table_text, write_superscript
-from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
+from ingest.loaders.web.xml_tree import child, children, local_name, parse_xml, value_of
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 
 # Elements of lxml, which has no types.
@@ -70,15 +70,8 @@ def _pieces(paragraph: Element) -> Iterator[str]:
 
 
 def _is_raised(run: Element) -> bool:
-    properties = child(run, "rPr")
-    shift = "" if properties is None else attribute(properties, "baseline")
+    shift = value_of(run, "rPr", name="baseline")
     return bool(shift) and not shift.startswith(("-", "0"))
-
-
-def picture_of(shape: Element) -> str:
-    """Return the author's description of a picture, or ""."""
-    named = child(shape, "nvPicPr", "cNvPr")
-    return "" if named is None else picture_text(attribute(named, "descr")).strip()
 
 
 # Shapes of python-pptx have no common type that knows what a graphic frame may hold.
@@ -126,7 +119,6 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 
 def _slides(deck: Any, limits: LoadLimits) -> Iterator[tuple[Any, str]]:  # noqa: ANN401
-    """Yield each slide, or why it is not read."""
     ids = list(deck.slides._sldIdLst)
     check_pages(len(ids), "PPTX", "slides", limits)
     for entry in ids:
@@ -174,7 +166,8 @@ def _add_shapes(outline: Outline, shapes: Iterable[Shape], height: int, depth: i
             if not _is_furniture(shape):
                 outline.prose(_lines(text_of(shape._element)))
         else:
-            outline.prose("\n".join(_diagram_texts(shape)) or picture_of(shape._element))
+            described = value_of(shape._element, "nvPicPr", "cNvPr", name="descr")
+            outline.prose("\n".join(_diagram_texts(shape)) or picture_text(described).strip())
 
 
 def _place(shape: Shape, height: int) -> tuple[int, int]:

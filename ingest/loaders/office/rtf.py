@@ -109,7 +109,8 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
     """Return the text of RTF, a blank line after each paragraph, and its metadata."""
     convert: Callable[[str, str, str], str] = rtf_to_text
     # RTF is ASCII; bytes above it stand for the document's code page and are written as such.
-    source = _escape(_EMBEDDED.sub(b"", flatten_groups(_UNSEEN.sub(b"", _without_pale(raw)))))
+    shown = _EMBEDDED.sub(b"", flatten_groups(_UNSEEN.sub(b"", _without_pale(raw))))
+    source = re.sub(rb"[\x80-\xff]", lambda byte: b"\\'%02x" % ord(byte[0]), shown).decode("ascii")
     if len(source) > limits.max_characters * 20:
         raise DocumentError(
             f"{len(source)} characters of RTF; the limit is 20 times {limits.max_characters}"
@@ -128,12 +129,6 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
     text = with_notes(text.replace("\r", "\n"))
     lines = (line.strip() for line in text.split("\n"))
     return "\n\n".join(line for line in lines if line), metadata.normalise(found)
-
-
-def _escape(raw: bytes) -> str:
-    parts = re.split(rb"([\x80-\xff]+)", raw)
-    parts[1::2] = [b"".join(b"\\'%02x" % byte for byte in part) for part in parts[1::2]]
-    return b"".join(parts).decode("ascii")
 
 
 def _code_page(raw: bytes) -> str:

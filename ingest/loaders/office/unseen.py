@@ -9,7 +9,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ingest.loaders.visibility import BLACK, WHITE, Colour, colour_of, is_legible
-from ingest.loaders.web.xml_tree import attribute, child, children, descendants, local_name
+from ingest.loaders.web.xml_tree import (
+    attribute,
+    child,
+    children,
+    descendants,
+    local_name,
+    value_of,
+)
 
 Element = Any  # of lxml or of ElementTree
 Scheme = Mapping[str, Colour]  # the colours of a theme by their names
@@ -25,14 +32,14 @@ def empty_hidden_runs(root: Element, styles: Element | None = None) -> int:
         attribute(style, "styleId"): style
         for style in (() if styles is None else children(styles, "style"))
     }
-    page = colour_of(_get(child(root.getparent(), "background"), "color")) or WHITE
+    page = colour_of(value_of(root.getparent(), "background", name="color")) or WHITE
     emptied = 0
     for paragraph in list(descendants(root, "p")):
-        own = list(_bases(_value(child(paragraph, "pPr", "pStyle")), known))
+        own = list(_bases(value_of(paragraph, "pPr", "pStyle"), known))
         paper = _paper_below(paragraph, own, known, page)
         for run in list(descendants(paragraph, "r")):
             properties = child(run, "rPr")
-            looks = [properties, *_bases(_value(child(properties, "rStyle")), known), *own]
+            looks = [properties, *_bases(value_of(properties, "rStyle"), known), *own]
             looks = [one if one is properties else child(one, "rPr") for one in looks]
             looks = [one for one in looks if one is not None]
             if _is_hidden(looks, paper):
@@ -41,12 +48,11 @@ def empty_hidden_runs(root: Element, styles: Element | None = None) -> int:
 
 
 def _bases(name: str, known: Mapping[str, Element]) -> Iterator[Element]:
-    """Yield a style and those it rests on."""
     for _ in range(_MAX_BASES):
         if name not in known:
             return
         yield known[name]
-        name = _value(child(known[name], "basedOn"))
+        name = value_of(known[name], "basedOn")
 
 
 def _paper_below(
@@ -55,16 +61,16 @@ def _paper_below(
     """Return the colour behind a paragraph, None where it is not known."""
     for holder in (paragraph, *styles):
         shading = child(holder, "pPr", "shd")
-        if _value(shading) != "nil" and _get(shading, "fill") not in ("", "auto"):
-            return colour_of(_get(shading, "fill"))
+        if value_of(shading) != "nil" and value_of(shading, name="fill") not in ("", "auto"):
+            return colour_of(value_of(shading, name="fill"))
     for above in paragraph.iterancestors():
         name = local_name(above)
         if name == "txbxContent":
             return None
         shading = child(above, "tcPr", "shd") if name == "tc" else None
-        if _get(shading, "fill") not in ("", "auto"):
-            return colour_of(_get(shading, "fill"))
-        style = _value(child(above, "tblPr", "tblStyle")) if name == "tbl" else ""
+        if value_of(shading, name="fill") not in ("", "auto"):
+            return colour_of(value_of(shading, name="fill"))
+        style = value_of(above, "tblPr", "tblStyle") if name == "tbl" else ""
         if style and any(True for one in _bases(style, known) for _ in descendants(one, "shd")):
             return None
     return page
@@ -77,15 +83,15 @@ def _is_hidden(looks: list[Element], paper: Colour | None) -> bool:
         return next((found for one in looks if (found := child(one, name)) is not None), None)
 
     vanish, marked, shading = first("vanish"), first("highlight"), first("shd")
-    if vanish is not None and _value(vanish) not in _OFF:
+    if vanish is not None and value_of(vanish) not in _OFF:
         return True
-    if marked is not None and _value(marked) != "none":
-        paper = colour_of(_value(marked))
-    elif _get(shading, "fill") not in ("", "auto"):
-        paper = colour_of(_get(shading, "fill"))
-    written = _value(first("color"))
+    if marked is not None and value_of(marked) != "none":
+        paper = colour_of(value_of(marked))
+    elif value_of(shading, name="fill") not in ("", "auto"):
+        paper = colour_of(value_of(shading, name="fill"))
+    written = value_of(first("color"))
     ink = None if written in ("", "auto") else colour_of(written)
-    return not is_legible(ink, paper, _points(_value(first("sz")), 2))
+    return not is_legible(ink, paper, _points(value_of(first("sz")), 2))
 
 
 def empty_unseen_shapes(slide: Element, paper: Colour | None, scheme: Scheme) -> int:
@@ -104,7 +110,7 @@ def empty_unseen_shapes(slide: Element, paper: Colour | None, scheme: Scheme) ->
             looks = child(run, "rPr")
             fill = child(looks, "solidFill")
             ink = None if fill is None else solid_colour(fill, scheme)
-            if not is_legible(ink, behind, _points(_get(looks, "sz"), 100)):
+            if not is_legible(ink, behind, _points(value_of(looks, name="sz"), 100)):
                 emptied += _empty(run)
     return emptied
 
@@ -147,7 +153,7 @@ def _fill(shape: Element, scheme: Scheme) -> list[Colour | None]:
         return [None]
     theme = child(shape, "style", "fillRef")
     plain = child(shape, "spPr", "noFill") is not None or theme is None
-    return [] if plain or _get(theme, "idx") == "0" else [None]
+    return [] if plain or value_of(theme, name="idx") == "0" else [None]
 
 
 def solid_colour(fill: Element, scheme: Scheme) -> Colour | None:
@@ -173,8 +179,8 @@ def _box(shape: Element) -> tuple[float, float, float, float] | None:
     frame = child(shape, "xfrm") if frame is None else frame
     place, size = child(frame, "off"), child(frame, "ext")
     try:
-        numbers = [float(_get(place, one)) for one in "xy"]
-        numbers += [float(_get(size, one)) for one in ("cx", "cy")]
+        numbers = [float(value_of(place, name=one)) for one in "xy"]
+        numbers += [float(value_of(size, name=one)) for one in ("cx", "cy")]
     except ValueError:
         return None
     return numbers[0], numbers[1], numbers[2], numbers[3]
@@ -204,14 +210,6 @@ def empty_hidden_spans(root: Element, paper: Colour | None = WHITE) -> int:
 
 def _points(size: str, of_point: int) -> float | None:
     return float(size) / of_point if size.replace(".", "", 1).isdecimal() else None
-
-
-def _get(element: Element | None, name: str) -> str:
-    return "" if element is None else attribute(element, name)
-
-
-def _value(element: Element | None) -> str:
-    return _get(element, "val")
 
 
 def _empty(element: Element) -> bool:

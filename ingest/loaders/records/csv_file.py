@@ -71,7 +71,6 @@ class _Table:
         self.numeric = _numeric_columns(self.header, (row for _, row in rest))
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the rows below the header, each with the line it starts on."""
         return islice(self._filled_rows(), self._skipped, None)
 
     def _filled_rows(self) -> Iterator[tuple[int, list[str]]]:

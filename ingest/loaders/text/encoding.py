@@ -38,10 +38,7 @@ _DAMAGED_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 def decode(raw: bytes, suffix: str) -> str:
-    r"""Decode a text file; line ends become \n and NUL is removed.
-
-    Raises DocumentError when the content is not text.
-    """
+    r"""Decode a text file; line ends become \n and NUL is removed."""
     # A torn last character must not cost the whole file.
     text = raw.decode(_encoding(_scan(io.BytesIO(raw)), suffix), errors="replace")
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").lstrip("\ufeff")
@@ -132,7 +129,6 @@ def _foreign(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool = 
 
 
 def _encoding(scan: _Scan, suffix: str) -> str:
-    """Name the encoding; raise DocumentError when the content is not text."""
     name = None if is_binary(scan.head) else _find_name(scan)
     if name is None or _controls(scan.head, name):
         kind = kind_of(scan.head)

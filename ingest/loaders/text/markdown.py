@@ -65,11 +65,6 @@ def strip_lines(content: str) -> str:
     return "\n".join(kept)
 
 
-def strip_heading(content: str) -> str:
-    """Remove a heading's attribute list, `{ #id }`."""
-    return _HEADING_ATTRIBUTES.sub("", content) if content.endswith("}") else content
-
-
 def dedent_admonitions(text: str) -> str:
     """Move the indented body of `!!! note` out, lest Markdown take it for code."""
     if not _HAS_ADMONITION.search(text):
@@ -114,15 +109,6 @@ def _dedent_once(lines: list[str]) -> tuple[list[str], bool]:
 _ROLE = re.compile(r"\{[A-Za-z][\w:+-]*\}`([^`]+)`")
 _ROLE_TITLE = re.compile(r"(.+?)\s*<[^<>]+>")
 _ATTRIBUTES = re.compile(r"(?<=[)`*])\{\s*[.:#][^{}\n]*\}")
-# The constructs that need no parser: a code span, a link or image with plain text, emphasis.
-_SIMPLE = re.compile(
-    r"(?<!`)(`[^`\n]+`)(?!`)"
-    r"|(?<![\]\\])!?\[(`[^`\[\]\n]+`|[^\[\]`*_<>\\&!~\n]+)\]\([^()\s<>]*(?:\s+\"[^\"\n]*\")?\)"
-    r"|(?<![*\\])(\*{1,2})(?![\s*])([^*_`\[\]<>\\&!~\n]+)(?<!\s)\3(?!\*)"
-)
-# Only what the parser must see: an underscore inside a word never opens emphasis.
-_MARKUP = re.compile(r"[\[\]<>*`\\&~!]|(?<!\w)_|_(?!\w)")
-_LINE_EDGES = re.compile(r" *\n *")
 # "<lang>" in prose is a placeholder that a person must read, not a tag.
 _PLACEHOLDER = re.compile(r"<(?!(?:HTML)>)[a-z][\w-]*>".replace("HTML", TAG_NAMES), re.I)
 _IDENTIFIER = re.compile(r"[a-z_\d]+")
@@ -134,20 +120,6 @@ def _role(match: re.Match[str]) -> str:
     """{ref}`the guide <target>` shows "the guide"; {func}`~jax.grad` shows the name."""
     titled = _ROLE_TITLE.fullmatch(match.group(1))
     return titled.group(1) if titled else f"`{match.group(1).lstrip('~!')}`"
-
-
-def _fast(content: str) -> str:
-    """Handle the common case without the inline parser, which is most of the cost; "" = cannot."""
-    if _MARKUP.search(content):
-        if _MARKUP.search(_SIMPLE.sub("", content)):
-            return ""
-        content = _SIMPLE.sub(_words, content)
-    return join_lines(_LINE_EDGES.sub("\n", content)) if "\n" in content else content
-
-
-def _words(match: re.Match[str]) -> str:
-    code, link, _, stressed = match.groups()
-    return code or stressed or ("" if link in _PERMALINKS else link)
 
 
 def _render_inline(tokens: list[Token]) -> str:
@@ -296,7 +268,7 @@ class _Walk:
         add_html(self._outline, token.content)
 
     def _add_heading(self, token: Token) -> None:
-        text = self._plain(strip_heading(token.content)).replace("`", "")
+        text = self._plain(_HEADING_ATTRIBUTES.sub("", token.content)).replace("`", "")
         if self._ordered or token.level > 1:
             self._outline.prose(self._marker + text)
             self._marker = ""
@@ -324,8 +296,6 @@ class _Walk:
         """Drop emphasis, link targets and tags from a stretch; code keeps its backticks."""
         if "{" in content:
             content = _ATTRIBUTES.sub("", _ROLE.sub(_role, content))
-        if fast := _fast(content):
-            return fast
         tokens: list[Token] = []
         self._md.inline.parse(content, self._md, self._env, tokens)
         return _render_inline(tokens)

@@ -98,7 +98,6 @@ class _Docset:
         self._pages = [name for name in self._names if name.startswith(DOCSET_PAGES)]
 
     def load(self, limits: LoadLimits) -> Iterator[Loaded]:
-        """Yield the pages, with what the index and the properties say of them."""
         if not self._pages:
             raise DocumentError(f"no HTML page below {DOCSET_PAGES}: this is no docset")
         common, problems = self._described()
@@ -151,7 +150,6 @@ class _Docset:
         return common, problems
 
     def _index(self, entries: dict[str, list[IndexEntry]]) -> Iterator[LoadFailure]:
-        """Put the entries of the index under the pages that they name."""
         if DOCSET_INDEX not in self._names:
             reason = "the docset has no index; its pages are read without names and types"
             yield LoadFailure(path=self._shown(DOCSET_INDEX), reason=reason)

@@ -18,7 +18,7 @@ from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import SECTION_SEPARATOR
 from ingest.loaders.text.encoding import decode
 from ingest.loaders.web import html
-from ingest.loaders.web.xml_tree import attribute, child, children, descendants, parse_xml, words
+from ingest.loaders.web.xml_tree import child, descendants, parse_xml, value_of, words
 from ingest.loaders.zip_safe import SafeZip
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 
@@ -152,8 +152,7 @@ def _nav_links(data: bytes) -> Iterator[tuple[str, str]]:
 
 def _ncx_links(data: bytes) -> Iterator[tuple[str, str]]:
     for point in descendants(parse_xml(data), "navPoint"):
-        content = next(children(point, "content"), None)
-        yield words(child(point, "navLabel")), "" if content is None else attribute(content, "src")
+        yield words(child(point, "navLabel")), value_of(point, "content", name="src")
 
 
 _HTML_TYPES = ("application/xhtml+xml", "text/html", "application/xml", "text/x-oeb1-document", "")

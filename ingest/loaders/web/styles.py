@@ -196,7 +196,6 @@ def above(node: LexborNode) -> Iterator[LexborNode]:
 
 
 def _applies(media: str) -> bool:
-    """Tell whether a media query is met by a usual screen."""
     return not media.strip() or any(map(_is_met, media.lower().split(",")))
 
 
@@ -214,7 +213,6 @@ def _is_met(query: str) -> bool:
 
 
 def _selectors(prelude: list[Any]) -> Iterator[str]:
-    """Yield the selectors of a list."""
     begin = 0
     for place, token in enumerate([*prelude, None]):
         if token is None or (token.type == "literal" and token.value == ","):

@@ -33,11 +33,6 @@ _AUTHORS = ("author", "creator")
 _DATES = ("updated", "published", "pubDate", "date", "modified")
 
 
-def feed_entries(root: Element) -> list[Element]:
-    """Return the entries of a feed."""
-    return list(descendants(root, "item", "entry"))
-
-
 def feed_documents(found: list[Element], relative: str) -> Iterator[Loaded]:
     """Yield a document per entry; its id is what the feed calls it, within the file."""
     seen: set[str] = set()
@@ -319,7 +314,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
         yield from marc.load_xml(root, relative)
     elif name == "html":
         yield from html.load(relative, decode(data, ".html"))
-    elif name in _FEEDS and (entries := feed_entries(root)):
+    elif name in _FEEDS and (entries := list(descendants(root, "item", "entry"))):
         yield from feed_documents(entries, relative)
     elif name == "Workbook" and "spreadsheet" in str(root.tag):
         yield from Workbook(relative, "xls", limits).documents(excel_sheets(root), {})

@@ -42,6 +42,12 @@ def child(element: Element | None, *path: str) -> Element | None:
     return element
 
 
+def value_of(element: Element | None, *path: str, name: str = "val") -> str:
+    """Return an attribute of the element at the end of a path, "" where there is none."""
+    found = child(element, *path)
+    return "" if found is None else attribute(found, name)
+
+
 def descendants(element: Element, *names: str) -> Iterator[Element]:
     """Yield all elements below (and the element itself) with one of these names."""
     return (found for found in element.iter() if local_name(found) in names)

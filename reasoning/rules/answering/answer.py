@@ -108,6 +108,8 @@ def answer(
         if question.wants == "list":
             best = relevance.ranked(question, usable)
             found = _items(best, usable)[: settings.answering.list_items]
+        elif question.wants == "topic":
+            found = _mentions(question, usable, relevance, settings, cited)
         else:
             found = _sentences(question, usable, relevance, settings, cited)
         found = [one.model_copy(update={"question_id": question.id}) for one in found]
@@ -161,6 +163,45 @@ def _sentences(
     if chosen and wanted.wants == "yesno":
         claims[0] = claims[0].model_copy(update={"verdict": _verdict(chosen[0], wanted)})
     return claims
+
+
+def _mentions(
+    question: SubQuestion,
+    evidence: Sequence[Evidence],
+    relevance: Relevance,
+    settings: Settings,
+    cited: set[tuple[str, int]],
+) -> list[Claim]:
+    """Return the sentences that say all words asked about, in the order of their documents."""
+    wanted = relevance.wanted(question, evidence)
+    ranked = relevance.sentences(wanted, evidence)
+    named = [one for one in ranked if one.is_answer and one.has_kind]
+    if not named:
+        return _sentences(question, evidence, relevance, settings, cited)
+    chosen: list[Sentence] = []
+    # What only stands below such a heading is for where nothing says it itself, or by "it".
+    alone = [
+        one
+        for one in named
+        if one.lexical >= one.coverage
+        or lexicon(one.evidence.language).starts("reference", one.text)
+    ]
+    for one in sorted(alone or named, key=lambda one: -one.lexical):
+        if all(_overlap(one.text, other.text) < SAME_SHARE for other in chosen):
+            chosen.append(one)
+    places = {item.chunk_id: place for place, item in enumerate(evidence)}
+    documents = list(dict.fromkeys(one.evidence.document_key for one in chosen))
+    chosen = sorted(
+        chosen[: settings.answering.list_items],
+        key=lambda one: (
+            documents.index(one.evidence.document_key),
+            one.evidence.ordinal,
+            places[one.chunk_id],
+            one.start,
+        ),
+    )
+    claims = _claims(chosen, evidence, wanted)
+    return [one.model_copy(update={"confidence": _confidence(named)}) for one in claims]
 
 
 def _section(

@@ -200,7 +200,7 @@ class _Passage:
                 1 / (1 + rank),
                 *self._echo(place, unit),
                 *self._form(place),
-                *self._kind(place, shares[0] + shares[1], valued=valued),
+                *self._kind(place, shares[0] + shares[1], matched, valued=valued),
                 0.0 if foreign else self.wanted.absent,
                 float(self.wanted.focus_absent and not foreign),
                 across,
@@ -293,12 +293,15 @@ class _Passage:
         uncountable = self.spoken[place] != self.wanted.language or self.item.kind == TABLE
         return uncountable or not counted or counts(bare, counted, self.asking)
 
-    def _kind(self, place: int, near: float, *, valued: bool) -> list[float]:
+    def _kind(
+        self, place: int, near: float, matched: frozenset[int], *, valued: bool
+    ) -> list[float]:
         text = self.texts[place]
+        off_topic = self.wanted.wants == "topic" and len(matched) < self.wanted.own
         negated = self.asking.found("negation", self.wanted.text)
         return [
             float(valued),
-            float(self._checked() and not valued),
+            float((self._checked() and not valued) or off_topic),
             *(float(self.wanted.wants == one) for one in KINDS),
             float(negated != self.words.found("negation", text)),
             float(self.wanted.defines and _defines(self.wanted, text, self.words)),

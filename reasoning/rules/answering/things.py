@@ -1,0 +1,81 @@
+"""The things that a question names: its nouns and what tells them from others of the kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from core.language.chinese import part_of_speech, segment
+from core.language.cues import stopwords
+from core.language.words import readings
+from reasoning.rules.decomposition.phrases import Word, is_verb, words_of
+from reasoning.rules.lexicon import STEERING, Lexicon
+from reasoning.rules.values.value_spans import asked_noun
+
+ARTICLES = ("determiner", "indefinite", "theirs")
+LEADING = (*ARTICLES, "preposition", "inverting", "be")
+
+
+class Thing(NamedTuple):
+    """Hold a noun of a question as written, with the words before it that go with it."""
+
+    noun: str
+    beside: tuple[str, ...] = ()
+
+
+def things_asked(text: str, words: Lexicon, *, wanted: bool = False) -> list[Thing]:
+    """Return the common nouns of a question, as written.
+
+    The noun that it asks for is among them if `wanted`.
+    """
+    asked = "" if wanted else asked_noun(text, words)
+    if not words.known.spaced:
+        bare = words.remove(text, *STEERING, "question", "number", "date", "person", "place")
+        pieces = (one for one, _, _ in segment(bare, "default"))
+        phrases = [[one] for one in pieces if part_of_speech(one)[:1] in ("n", "a")]
+    else:
+        found = words_of(text)
+        made = _by_dictionary(found, words) if words.known.dictionary else _by_place(found, words)
+        phrases = [[one.text for one in some] for some in made if some[-1].plain]
+    things = [Thing(some[-1], tuple(some[:-1])) for some in phrases]
+    return [one for one in dict.fromkeys(things) if one.noun.casefold() != asked]
+
+
+def _by_dictionary(found: list[Word], words: Lexicon) -> Iterator[list[Word]]:
+    """Yield each noun with the adjectives right before it."""
+    small, phrase = stopwords(words.language), list[Word]()
+    for one in found:
+        read = readings(one.low, words.known.dictionary)[:1]
+        kind = read[0].pos if read and one.low not in small else ""
+        if words.found("question", one.text) or kind not in ("NOUN", "ADJF"):
+            phrase = []
+        elif kind == "ADJF":
+            phrase.append(one)
+        else:
+            yield [*phrase, one]
+            phrase = []
+
+
+def _by_place(found: list[Word], words: Lexicon) -> Iterator[list[Word]]:
+    """Yield each phrase behind an article, a preposition or an auxiliary."""
+    leading, inverting = words.any_of(*LEADING), words.any_of("inverting")
+    articles, small = words.any_of(*ARTICLES), stopwords(words.language)
+    phrase: list[Word] = []
+    led = first = brings = False
+    for one in [*found, None]:
+        verb = one is not None and is_verb(one, words) and not first
+        leads = one is not None and one.low in leading
+        if one is not None and led and not (verb or leads) and one.kind == "word":
+            if one.low not in small:
+                phrase.append(one)
+                first = False
+                continue
+        # "Where do the tyres hang?", "Is the wood free?": what comes last is no noun.
+        if brings and not verb and len(phrase) > 1:
+            phrase.pop()
+        if phrase:
+            yield phrase
+        first = one is not None and one.low in articles
+        opens = one is not None and (one.low in inverting or (leads and not one.start))
+        brings = opens or (brings and first and not phrase)
+        led, phrase = leads, []
