@@ -8,12 +8,14 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.auth import AuthContext
 from core.cache import open_caches
 from core.errors import CallerError, ModelError
 from core.fields.chat import AUTO, NULL
+from core.language.detect import detect_language
 from core.metadata import parse_filters
 from core.question import checked_question, joined_names
 from core.settings import Settings, by_name, load_settings
@@ -26,6 +28,7 @@ from models.loading import open_embedder, open_reranker, open_second
 from models.reranker import Reranker
 from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import ClassicReasoner, RulesReasoner
+from reasoning.rules.recall import asks_memory
 from reasoning.types import Reasoner, Turn
 from retrievers.tree.building import Progress, build_tree, silent
 from retrievers.tree.view import open_view, whole_size
@@ -33,6 +36,7 @@ from retrievers.types import Index
 from stores.lock import OwnerLock, locked
 from stores.runlog.conversations import Conversation
 from stores.sqlite.catalogue import Collection
+from stores.sqlite.permissions import OPERATOR, WriteAccess
 from stores.store import Store
 from tools.note_tools import Memory
 from tools.results import Results
@@ -40,6 +44,7 @@ from tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from graph.asking import Asking
+    from ingest.summary import Summary, Tally
 
 NO_MODEL = "none"
 START = "start one with `carrel llm serve`, or set CARREL_LLM_URL"
@@ -362,12 +367,55 @@ class Session:
             given,
             clarify=may,
             remembers=kept is not None,
+            recalls=kept is not None and asks_memory(text, detect_language(text)),
             where=where,
         )
         asked = ActiveRun(text, collection, context, on_step, on_stream, where=where)
         if kept is not None:
             return self.asking.within(kept, asked)
         return self.asking.alone(asked, history)
+
+    def ingest(
+        self,
+        target: Collection,
+        paths: Sequence[Path],
+        *,
+        acl: frozenset[str] = frozenset(),
+        progress: Progress = silent,
+        prune: bool = False,
+        renames: bool = True,
+        access: WriteAccess = OPERATOR,
+        tally: Tally | None = None,
+    ) -> Summary:
+        """Ingest paths into a collection, keep up its tree, and drop it where it stays empty.
+
+        The arguments are those of `Pipeline`.
+        """
+        from ingest.pipeline import Pipeline
+
+        try:
+            if self.embedder is None:
+                raise ModelError("documents need the embedder, which cannot be loaded")
+            index = self.index(target)
+            summary = Pipeline(
+                self.store,
+                self.embedder,
+                index.settings,
+                target,
+                acl=acl,
+                progress=progress,
+                second=self.second,
+                renames=renames,
+                access=access,
+                tally=tally,
+            ).run(paths, prune=prune)
+            wanted, built = index.settings.ingest.tree, self.trees.recipes(target.id)
+            if wanted == "build" or (wanted == "keep" and built):
+                with self.maintenance.changing():
+                    build_tree(self.index(target), progress)
+        finally:
+            self.intake.drop_collection_if_empty(target)
+        return summary
 
     def build_tree(
         self, collection: Collection, progress: Progress = silent, *, fresh: bool = False
@@ -376,14 +424,6 @@ class Session:
         with self.maintenance.changing():
             changes = build_tree(index := self.index(collection), progress, fresh=fresh)
         return {**whole_size(index), "seconds": changes.seconds}
-
-    def keep_tree(self, collection: Collection, progress: Progress = silent) -> None:
-        """Do what the setting `ingest.tree` wants after an ingest into a collection."""
-        index = self.index(collection)
-        wanted, built = index.settings.ingest.tree, self.trees.recipes(collection.id)
-        if index.embedder is not None and (wanted == "build" or (wanted == "keep" and built)):
-            with self.maintenance.changing():
-                build_tree(index, progress)
 
     def describe_tree(
         self, auth: AuthContext, collection: Collection, depth: int

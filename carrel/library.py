@@ -18,7 +18,7 @@ from pydantic import Field
 
 from app.session import Session
 from core.auth import AuthContext, checked_name, checked_principal, checked_sources
-from core.errors import CallerError, ModelError
+from core.errors import CallerError
 from core.profile import load_profile
 from core.settings import known_values, load_settings
 from core.trace import RunRecord
@@ -27,7 +27,6 @@ from display.evidence import EvidenceList
 from display.html import View
 from display.runs import show_in_notebooks
 from display.tree import tree_view
-from ingest.pipeline import Pipeline
 from reasoning.planning.files import read_plan
 from serve.searching import RESULT_KEYS, SEARCHES, SearchName, find_passages
 from stores.index.place import wanted_place
@@ -138,22 +137,10 @@ class Library:
                 raise CallerError("a path to ingest must exist", value=str(path))
         checked_name("collection", collection)
         session = self._session
-        if session.embedder is None:
-            raise ModelError("documents need the embedder, which cannot be loaded")
         loaded = load_profile(profile) if profile else None
         target = session.intake.open_collection(self.auth.tenant, collection, loaded)
-        try:
-            summary = Pipeline(
-                session.store,
-                session.embedder,
-                session.index(target).settings,
-                target,
-                acl=frozenset(map(checked_principal, several("readers", readers))),
-                second=session.second,
-            ).run(files)
-            session.keep_tree(target)
-        finally:
-            session.intake.drop_collection_if_empty(target)
+        acl = frozenset(map(checked_principal, several("readers", readers)))
+        summary = session.ingest(target, files, acl=acl)
         if not summary.ok:
             reason = summary.failed[0].reason if summary.failed else "there is no known file"
             raise CallerError("nothing could be ingested", value=reason)

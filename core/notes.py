@@ -15,6 +15,19 @@ YES, NO, DENIED, WORDS = "yes", "no", "not ", "="
 LinkKind = Literal["semantic", "temporal", "topical", "contradicts"]
 
 
+def is_other(value: str, than: str) -> bool:
+    """Tell whether of two values of one subject only one can hold.
+
+    One that says more words of the same is no other, nor is the denial of a third one.
+    """
+    if not value or not than or value == than:
+        return False
+    denies = value.startswith(DENIED), than.startswith(DENIED)
+    own, others = (set(one.removeprefix(DENIED).split()) for one in (value, than))
+    includes = own <= others or others <= own
+    return includes if any(denies) and not all(denies) else not includes and not any(denies)
+
+
 class TurnSource(FrozenModel):
     """Say that the user stated it in a turn of a conversation: `quote` is what they typed."""
 

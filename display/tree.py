@@ -7,14 +7,11 @@ from typing import Any, NamedTuple
 
 from display.html import Markup, View, element, escaped, folded, joined, line
 
-NAMED = 5  # keywords that name a node without a title
-
 
 class TreeOutline(NamedTuple):
-    """Hold a node as it is drawn: its name, how many leaves it has, its sentences, those below."""
+    """Hold a node as it is drawn: its label, its sentences, and those below."""
 
-    name: str
-    leaves: int
+    label: str
     sentences: list[str]
     below: list[TreeOutline]
 
@@ -23,16 +20,12 @@ def outline(found: Mapping[str, Any]) -> TreeOutline:
     """Return the outline of a described tree; a node with two parents is drawn below both."""
     known = {one["node_id"]: one for one in found["tree"]}
 
-    def drawn(node: Mapping[str, Any], above: frozenset[str]) -> TreeOutline:
-        inside = above | {node["node_id"]}
-        return TreeOutline(
-            line(node["title"] or ", ".join(node["keywords"][:NAMED])),
-            int(node["leaves"]),
-            [line(one["text"]) for one in node["summary"]],
-            [drawn(known[one], inside) for one in node["children"] if one in known.keys() - inside],
-        )
+    def drawn(node: Mapping[str, Any]) -> TreeOutline:
+        sentences = [line(one["text"]) for one in node["summary"]]
+        below = [drawn(known[one]) for one in node["children"] if one in known]
+        return TreeOutline(line(node["label"]), sentences, below)
 
-    return drawn(found["tree"][0], frozenset())
+    return drawn(found["tree"][0])
 
 
 def tree_view(found: Mapping[str, Any] | None) -> View:
@@ -48,11 +41,14 @@ def _markup(node: TreeOutline, depth: int) -> Markup:
     body = [element("p", {}, escaped(" ".join(node.sentences)))] if node.sentences else []
     below = [element("li", {}, _markup(one, depth + 1)) for one in node.below]
     items = [element("ul", {}, *below)] if below else []
-    return folded(f"{node.name} ({node.leaves})", joined(*body, *items), opened=depth < 2)
+    return folded(node.label, joined(*body, *items), opened=depth < 2)
 
 
 def _lines(node: TreeOutline, depth: int) -> list[str]:
     indent = "  " * depth
-    own = [f"{indent}{node.name} ({node.leaves})"]
-    own += [f"{indent}  {one}" for one in node.sentences]
-    return [*own, *(text for one in node.below for text in _lines(one, depth + 1))]
+    own = [f"{indent}  {one}" for one in node.sentences]
+    return [
+        f"{indent}{node.label}",
+        *own,
+        *(text for one in node.below for text in _lines(one, depth + 1)),
+    ]

@@ -10,6 +10,7 @@ from core.types import Call
 from graph.context import Context
 from graph.reading import notes_of, recall_of
 from graph.state import State, Update
+from reasoning.rules.recall import read_all
 
 
 def choose_action(state: State, runtime: Runtime[Context]) -> Update:
@@ -22,7 +23,8 @@ def choose_action(state: State, runtime: Runtime[Context]) -> Update:
         if forced or context.budget.exceeded(state["usage"]) is not None:
             action, reason = Call(tool=FINAL_ANSWER), "no other action is left"
         else:
-            action, reason = context.reasoner.recall(recall, notes_of(state)), ""
+            reason = ""
+            action = read_all(recall) or context.reasoner.recall(recall, notes_of(state))
     step = context.step(
         "choose_action",
         began,

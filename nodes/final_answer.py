@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from langgraph.runtime import Runtime
 
@@ -11,11 +12,13 @@ from core.types import Claim, Draft, Evidence, Plan, StopReason, SubQuestion, Un
 from graph.context import Context
 from graph.reading import ENOUGH_GRADE, notes_of, recall_of
 from graph.state import MAX_DRAFTS, Outcome, State, Update
+from reasoning.conflicts import differing
 from reasoning.rules.recall import (
     about_asked,
     asks_what_was_stated,
     is_of_subject,
     questions_of,
+    settle_question,
     short_claim,
     stated_about,
 )
@@ -82,11 +85,17 @@ def _graded(asked: Plan, read: list[Evidence], context: Context) -> list[Evidenc
     grades: dict[str, dict[str, int]] = {one.evidence_id: {} for one in read}
     for question in asked.questions:
         fit = about_asked(question.text, question.language, read)
-        best = [one for one in fit if is_of_subject(question, one)] or stated_about(question, fit)
+        best = [one for one, _ in settle_question(question, fit)]
+        best = best or [one for one in fit if is_of_subject(question, one)]
+        best = best or stated_about(question, fit)
         for one in best:
             grades[one.evidence_id][question.id] = BEST_GRADE
         for grade in context.reasoner.grade(question, fit) if fit and not best else []:
             grades[grade.evidence_id][question.id] = grade.grade
+        for one in read:  # what differs from an answer is one, too
+            same = (grades[other.evidence_id].get(question.id, 0) for other in differing(one, read))
+            own = grades[one.evidence_id]
+            own[question.id] = max(own.get(question.id, 0), *same, 0)
     return [one.model_copy(update={"grades": grades[one.evidence_id]}) for one in read]
 
 
@@ -94,9 +103,16 @@ def _draft(query: Understanding, asked: Plan, good: list[Evidence], context: Con
     """Say what was stated about a subject, note by note, or the values that answer."""
     claims: list[Claim] = []
     for question in asked.questions:
-        for one in stated_about(question, good):
+        fit = about_asked(question.text, question.language, good)
+        settled = settle_question(question, fit)
+        verdict: Literal["yes", "no", ""] = settled[0][1] if settled else ""
+        if len({one for _, one in settled}) > 1 and differing(settled[0][0], good):
+            verdict = ""  # what was stated differs
+        stated = [one for one, _ in settled[:1]] or stated_about(question, good)
+        for one in stated:
             cited = one.cited(0, len(one.text))
-            claims.append(Claim(text=one.text, citations=[cited], question_id=question.id))
+            claim = Claim(text=one.text, citations=[cited], question_id=question.id)
+            claims.append(claim.model_copy(update={"verdict": verdict}))
     named = {one.question_id for one in claims}
     rest = [one for one in asked.questions if one.id not in named]
     if rest:

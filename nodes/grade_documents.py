@@ -23,6 +23,7 @@ from graph.reading import (
 )
 from graph.state import State, Update
 from reasoning.planning.slots import asks_each
+from reasoning.rules.recall import is_private, speaks_of_speaker
 
 Judged = list[tuple[SubQuestion, list[Grade]]]
 
@@ -44,7 +45,7 @@ def grade_documents(state: State, runtime: Runtime[Context]) -> Update:
         with context.thinking(state, spent) as ledger:
             stored = register(state, search.out) or Register(kind="hits")
             judged = _judged(state, search, stored.searches[stored.graded :], context)
-        kept = _kept(state, search, judged)
+        kept = _of_speaker(state, _kept(state, search, judged))
         chosen |= _chosen(state, search, judged)
         graded += _graded(state, kept)
         registers[search.out] = stored.model_copy(update={"graded": len(stored.searches)})
@@ -92,6 +93,21 @@ def _kept(state: State, search: Search, judged: Judged) -> Judged:
         (branch, grades if n == best else [_at_most(ENOUGH_GRADE - 1, g, better) for g in grades])
         for n, (branch, grades) in enumerate(judged)
     ]
+
+
+def _of_speaker(state: State, judged: Judged) -> Judged:
+    """Return the grades where a text that speaks of others answers nothing about the speaker."""
+    recall = state.get("recall")
+    if recall is None or not recall.first or not is_private(recall.question, recall.language):
+        return judged
+    by_id = {item.evidence_id: item for item in state.get("evidence") or []}
+
+    def own(grade: Grade) -> Grade:
+        item = by_id[grade.evidence_id]
+        of_others = not speaks_of_speaker(item.text, item.language)
+        return _at_most(ENOUGH_GRADE - 1, grade, "it speaks of others; ") if of_others else grade
+
+    return [(branch, [own(one) for one in grades]) for branch, grades in judged]
 
 
 def _chosen(state: State, search: Search, judged: Judged) -> dict[str, list[FilledQuery]]:

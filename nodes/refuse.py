@@ -18,7 +18,8 @@ from graph.reading import NOTED, asked_plan, orphans
 from graph.state import State, Update
 from reasoning.clarifying import plain_text
 from reasoning.rendering import Help, render_refusal
-from reasoning.rules.answering.summaries import SUMMARISE, chapter_asked, only_summarises
+from reasoning.rules.answering.summaries import SUMMARISE, only_summarises, part_asked
+from reasoning.rules.recall import is_of_speaker
 from reasoning.rules.values.versions import is_other_version, version_warnings
 from reasoning.types import Reasoner
 
@@ -39,18 +40,20 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         asked = [question for question in plan.questions if question.id not in waiting]
         plan = plan.model_copy(update={"questions": asked or plan.questions})
     tools = [step.tool for step in state.get("trail") or [] if step.tool]
-    chapter = chapter_asked(plan)
+    part = part_asked(plan)
     similar = [
-        plain_text(item.section if chapter else item.title or item.source)
+        plain_text(item.section if part else item.title or item.source)
         for item in state.get("evidence") or []
         if item.tool == SUMMARISE
         or is_other_version(state["query"].question, state["query"].language, item)
     ]
     given, steps = _help(state, plan, context)
     recall = state.get("recall")
+    if is_of_speaker(recall):  # of whom what comes nearest in the documents tells nothing
+        given, similar = given._replace(near=None, passage=None), []
     given = given._replace(
         similar=list(dict.fromkeys(similar)),
-        chapter=chapter,
+        part=part,
         recalled=recall is not None and recall.first,
     )
     text = render_refusal(state["query"], plan, tools, reason, given)

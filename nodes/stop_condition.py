@@ -41,6 +41,7 @@ from reasoning.planning.compiler import FULL_QUESTION, downstream, entity_hop, o
 from reasoning.planning.rules import OPERATION_RULES
 from reasoning.planning.slots import Facts, problems
 from reasoning.question_words import open_words
+from reasoning.rules.recall import is_of_speaker
 
 
 @dataclass
@@ -256,7 +257,7 @@ def _asks_back(state: State, verdict: Decision, context: Context) -> Clarificati
     """Return what to ask instead of a refusal; when a limit was met there is nothing to go on."""
     refuses = verdict.outcome == "never" and verdict.reason == StopReason.no_relevant_evidence
     may_ask = context.may_ask(state.get("clarified", 0)) and not state.get("reply")
-    if not refuses or not may_ask:
+    if not refuses or not may_ask or is_of_speaker(state.get("recall")):
         return None
     found = [one for one in state.get("evidence") or [] if one.kind != NOTE]
     return not_found(state["query"].question, found)

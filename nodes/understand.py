@@ -51,6 +51,8 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
         may_ask = context.given is None and context.may_ask(clarified)
         may_ask = may_ask and not reply and not (recall and recall.first)
         asks = unclear(asked, recent(history, context.settings)) if may_ask else None
+        if recall and recall.first:  # it takes nothing from what documents were asked
+            history = [one for one in history if _is_about_speaker(one.question)]
         query = _unknown(asked) if asks or ends else _understood(asked, history, context)
         path = _path(query, context)
         if asks is not None:
@@ -130,9 +132,12 @@ def _recall(question: str, context: Context) -> RecallState | None:
     """Return the question for memory, where the run remembers; None for a plan that is given."""
     if not context.recalls or context.given is not None:
         return None
-    language = detect_language(question)
-    first = asks_memory(question, language)
+    language, first = detect_language(question), _is_about_speaker(question)
     return RecallState(question=question, language=language, first=first)
+
+
+def _is_about_speaker(question: str) -> bool:
+    return asks_memory(question, detect_language(question))
 
 
 def _unknown(question: str) -> Understanding:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
 
 from core.errors import shorten
 from core.language.analysis import analyze, content_terms
 from core.language.detect import detect_language
 from core.types import Clarification, Evidence
-from languages.language import known_languages
+from languages.language import find_language, known_languages
 from reasoning.rules.answering.summaries import asked_summary
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import WORD, content_runs, entities
@@ -20,7 +22,6 @@ OPTION_CHARS = 80  # longest title that a clarifying question offers; chosen, no
 
 RELATED = 1  # the grade of what is about the question but does not answer it
 LONE = 1  # content words of a question that says nothing but what is asked of "it"
-PARTS = re.compile(r"[,.!;…，。！；、]+")  # between greetings of one turn
 TAG = re.compile(r"</?[A-Za-z!][^<>]*>")
 
 
@@ -118,17 +119,50 @@ def is_reply(reply: str, asked: Clarification) -> bool:
 def answer_greeting(text: str, language: str) -> str:
     """Return what is said to who only greets, thanks or leaves, "" to any other."""
     own = [language] if language in known_languages() else []
-    parts = [" ".join(WORD.findall(one)).casefold() for one in PARTS.split(text)]
+    plain = text.replace("’", "'")
     for name in (*own, *known_languages()):
-        known = {
-            words: one["reply"]
-            for one in lexicon(name).known.messages["greetings"]
-            for words in one["said"]
-        }
-        replies = [known.get(one, "") for one in parts if one]
-        if replies and all(replies):
-            return str(replies[-1])
+        found = _greetings(name, plain)
+        if reply := next((one.reply for one in found[::-1] if not one.weak), ""):
+            return reply
+        if reply := next((one.reply for one in found if one.reply), ""):
+            return reply
     return ""
+
+
+class Greeting(NamedTuple):
+    """Hold what is said to a greeting; "" to words that only stand beside one."""
+
+    find: re.Pattern[str]
+    reply: str
+    weak: bool
+
+
+def _greetings(language: str, text: str) -> list[Greeting]:
+    """Return the greetings that a text is made of, none where it says anything else."""
+    found: list[Greeting] = []
+    start = 0
+    while word := WORD.search(text, start):
+        fits = [(one.find.match(text, word.start()), one) for one in _known_greetings(language)]
+        ends = [(match.end(), one) for match, one in fits if match]
+        if not ends:
+            return []
+        start, best = max(ends, key=lambda pair: pair[0])
+        found.append(best)
+    return found
+
+
+@cache
+def _known_greetings(language: str) -> list[Greeting]:
+    known = find_language(language)
+    bound = r"(?!\w)" if known.spaced else ""
+    return [
+        Greeting(
+            re.compile(f"(?:{one['find']}){bound}", re.IGNORECASE),
+            one.get("reply", ""),
+            one.get("weak", "reply" not in one),
+        )
+        for one in known.messages["greetings"]
+    ]
 
 
 def declined(reply: str, question: str) -> bool:

@@ -9,6 +9,8 @@ from functools import lru_cache
 from core.language.passages import CODE_KIND, RECORD
 from core.language.sentences import sentence_spans
 from core.metadata import ROW
+from core.notes import is_other
+from core.recall import NOTE
 from core.types import Citation, Claim, Conflict, Evidence, Plan, SubQuestion
 from languages.language import is_spaced
 from reasoning.claims.alignment import Alignment, align, same
@@ -76,6 +78,10 @@ def _others(
     language = item.language
     bare = _bare(sentence)
     seen = {item.document_key}
+    for other in differing(item, evidence):
+        if other.grades.get(question.id, 0) >= USABLE:
+            seen.add(other.document_key)
+            yield other.cited(0, len(other.text))
     asked = [
         one for one in claim_tokens(f"{question.text} {question.query}", language) if one.is_content
     ]
@@ -100,6 +106,18 @@ def _others(
                 seen.add(other.document_key)
                 yield other.cited(start, end)
                 break
+
+
+def differing(note: Evidence, evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Return the notes that give another value of the subject of one."""
+    subject, value = note.metadata.get("subject"), str(note.metadata.get("value", ""))
+    return [
+        one
+        for one in evidence
+        if one.kind == note.kind == NOTE
+        and subject == one.metadata.get("subject") != ""
+        and is_other(value, str(one.metadata.get("value", "")))
+    ]
 
 
 @lru_cache(maxsize=4096)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from datetime import date
 from typing import Any, Literal, NamedTuple
 
 from core.auth import AuthContext
 from core.errors import shorten
 from core.language.passages import CODE_KIND
+from core.language.relative_dates import format_day
 from core.metadata import ANY, LABELS, ROW
 from core.recall import NOTE
 from core.trace import StreamEvent
@@ -61,7 +63,7 @@ def render_answer(
         lines.append(words.message("conflict_stated" if stated else "conflict"))
         for claim, item in zip((whole[place] for place in conflict.claims), items, strict=True):
             note = item.kind == NOTE
-            named = item.section if note else item.title or item.source
+            named = _day(item, query.language) if note else item.title or item.source
             origin = (named, item.version, "" if note else item.updated_at[:DAY])
             lines.append(f"– {', '.join(filter(None, origin))}: {_marked(claim, numbers)}")
     if missing:
@@ -81,10 +83,13 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
     """Return the claims with their marks; one more claim of the last part only adds text."""
     numbers = numbered_sources(claims)
     by_chunk = {item.chunk_id: item for item in evidence}
-    claims = [_stated(claim, by_chunk) for claim in claims]
     lines: list[str] = []
     for question in plan.questions:
-        own = [claim for claim in claims if claim.question_id == question.id]
+        own = [
+            _stated(claim, by_chunk, question.language)
+            for claim in claims
+            if claim.question_id == question.id
+        ]
         if not own:
             continue
         if len(plan.questions) > 1:
@@ -151,7 +156,7 @@ class Help(NamedTuple):
     """Hold what helps after a refusal.
 
     `near` comes nearest to an answer and stands in `passage`; `similar` are titles like the one
-    that was asked for, or those of the chapters where `chapter` was; `filters` are those of the
+    that was asked for, or those of the chapters where `part` was; `filters` are those of the
     caller, and `unfiltered` tells that the documents answer without them; `rights` are those of who
     asks, and `recalled` tells that memory was asked.
     """
@@ -159,7 +164,7 @@ class Help(NamedTuple):
     near: Nearest | None = None
     passage: Evidence | None = None
     similar: Sequence[str] = ()
-    chapter: int = 0
+    part: str = ""
     filters: Sequence[str] = ()
     unfiltered: bool = False
     rights: AuthContext | None = None
@@ -193,8 +198,8 @@ def render_refusal(
     opening = words.message("limited").format(why=sentence) if limited else first
     lines = [opening, *_nearest_lines(given, words)]
     if given.similar:
-        line = words.message("no_chapter" if given.chapter else "similar")
-        lines.append(line.format(number=given.chapter, titles="; ".join(given.similar)))
+        line = words.message("no_chapter" if given.part else "similar")
+        lines.append(line.format(part=given.part, titles="; ".join(given.similar)))
     where = ", ".join(dict.fromkeys(tools)) or "–"
     line = words.message("searched").format(where=where, what="; ".join(looked_for))
     lines.append(re.sub(r"(?<=[.?!。？！])[.。]$", "", line))  # a question has its own mark
@@ -256,19 +261,23 @@ def _marked(claim: Claim, numbers: dict[str, int]) -> str:
 def _joined(claims: Sequence[Claim], numbers: dict[str, int], evidence: dict[str, Evidence]) -> str:
     """Return claims beside each other; steps and code on lines of their own."""
     texts = [_marked(claim, numbers) for claim in claims]
-    apart = any("\n" in one.text or _kind(one, evidence) == CODE_KIND for one in claims)
+    apart = any("\n" in one.text or _kind(one, evidence) in (CODE_KIND, NOTE) for one in claims)
     return ("\n" if apart else " ").join(texts)
 
 
-def _stated(claim: Claim, evidence: dict[str, Evidence]) -> Claim:
+def _day(note: Evidence, language: str) -> str:
+    return format_day(date.fromisoformat(note.updated_at[:DAY]), language)
+
+
+def _stated(claim: Claim, evidence: dict[str, Evidence], language: str) -> Claim:
     """Return a claim that rests on a note with who stated it, when, and in which words."""
     item = evidence.get(claim.citations[0].chunk_id)
     if item is None or item.kind != NOTE:
         return claim
-    words, quote = lexicon(item.language), claim.citations[0].quote
-    who = item.title or words.message("you")
+    quote = claim.citations[0].quote
+    who = item.title or lexicon(language).message("you")
     whole = claim.text if claim.text == quote else f"{claim.text} – “{quote}”"
-    return claim.model_copy(update={"text": f"{whole} ({who}, {item.section})"})
+    return claim.model_copy(update={"text": f"{whole} ({who}, {_day(item, language)})"})
 
 
 def _kind(claim: Claim, evidence: dict[str, Evidence]) -> str:

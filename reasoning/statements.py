@@ -123,6 +123,25 @@ def is_certain(text: str, language: str) -> bool:
     return not (words.denied.search(plain) or words.hedged.search(plain))
 
 
+def is_hedged(text: str, language: str) -> bool:
+    """Tell whether a text doubts or only reports what it says."""
+    return statement_words(language).hedged.search(text.replace("’", "'")) is not None
+
+
+def affirmed(text: str, language: str) -> str:
+    """Return what a text says without what denies it."""
+    return statement_words(language).affirmed(text.replace("’", "'"))
+
+
+def stated_and_denied(text: str, language: str) -> tuple[str, str]:
+    """Return the clauses that a text states, and those that it denies without their denial."""
+    words = statement_words(language)
+    clauses = words.breaks.split(text.replace("’", "'"))
+    denied = [one for one in clauses if words.denied.search(one)]
+    stated = [one for one in clauses if one not in denied]
+    return "\n".join(stated), "\n".join(map(words.affirmed, denied))
+
+
 def stated_values(text: str, language: str) -> dict[str, tuple[int, int]]:
     """Return where a text gives the value of each subject that it speaks of."""
     words, plain = statement_words(language), text.replace("’", "'")
@@ -185,7 +204,8 @@ def _language(sentence: str, whole: str) -> str:
 
 def _question_start(words: StatementWords, sentence: str) -> int:
     """Return where the question of a sentence begins, its end where it asks nothing."""
-    asks = words.asks.search(sentence)
+    wanted = words.wanted.match(sentence)  # "Remember, …" asks nothing
+    asks = words.asks.search(sentence, wanted.end() if wanted else 0)
     if asks is not None and content_terms(sentence[asks.end() :], words.language):
         return 0 if words.hedged.search(sentence, 0, asks.start()) else asks.start()
     return 0 if QUESTION.search(sentence) else len(sentence)

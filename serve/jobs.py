@@ -1,4 +1,4 @@
-"""Uploads and deletions at work in the background, one after the other; a restart resumes them."""
+"""Uploads, deletions and trees, made in the background one by one; a restart resumes them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from typing import Any
 
 from app.session import Session
 from core.auth import AuthContext, checked_name, checked_principal
-from core.errors import CallerError, CarrelError, DocumentError, ModelError, StorageError
+from core.errors import CallerError, CarrelError, DocumentError, StorageError
 from core.settings import Settings
 from ingest.loaders.formats import format_of, refusal
-from ingest.pipeline import Pipeline
 from serve.errors import Busy, NotFound, failure_of, new_id
 from serve.runs.pool import RETRY_SECONDS
 from serve.telemetry.logs import log
@@ -24,6 +23,7 @@ from stores.erasure.erase import UPLOADS
 from stores.runlog.jobs import JobRow, State
 from stores.sqlite.permissions import WriteAccess
 
+TREE = "tree"  # the stage in which a tree is built
 NAME_BYTES = 200  # of a file's name: file systems take 255, the rest is room for suffixes
 UNSEEN = (
     "its sender is none of its readers and can neither replace nor delete it: sent again, it is"
@@ -42,24 +42,15 @@ def ingest_upload(
 
     Doing it again changes nothing, so an interrupted upload simply starts again.
     """
-    if session.embedder is None:
-        raise ModelError("documents need the embedder, which cannot be loaded")
     target = session.intake.open_collection(row.tenant, row.collection, None)
-    try:
-        summary = Pipeline(
-            session.store,
-            session.embedder,
-            session.index(target).settings,
-            target,
-            acl=row.roles,
-            progress=progress,
-            second=session.second,
-            renames=False,  # an upload's own file is gone when it is done
-            access=WriteAccess(auth, str(path.resolve())),
-        ).run([path])
-        session.keep_tree(target, progress)
-    finally:
-        session.intake.drop_collection_if_empty(target)
+    summary = session.ingest(
+        target,
+        [path],
+        acl=row.roles,
+        progress=progress,
+        renames=False,  # an upload's own file is gone when it is done
+        access=WriteAccess(auth, str(path.resolve())),
+    )
     row.documents, row.chunks, row.notes = summary.documents, summary.chunks, list(summary.notes)
     lost = [(item.path, item.reason) for item in (*summary.failed, *summary.left_out)]
     if lost and not summary.documents:
@@ -111,7 +102,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Return the name of the file, empty for a deletion."""
+        """Return the name of the file, empty for any but an upload."""
         return self.row.name
 
     def describe(self) -> dict[str, Any]:
@@ -208,6 +199,25 @@ class Jobs:
         self._enqueue(job)
         return job
 
+    def build_tree(self, auth: AuthContext, collection: str, key: str = "") -> Job:
+        """Build what the tree of a collection lacks; one that waits for the same is returned.
+
+        Raises CallerError for a collection that the caller does not see.
+        """
+        self._session.maintenance.check_writable()
+        self._session.catalogue.visible_collection(auth, collection)
+        row = JobRow(new_id(), "tree", auth.tenant, auth.user, collection, "")
+        row.sent_by(auth, key)
+        wanted = (row.kind, row.collection, row.caller)
+        with self._changed:
+            for job in self._waiting:
+                if (job.row.kind, job.row.collection, job.row.caller) == wanted:
+                    return job
+        self._rows.save(row)
+        job = Job(row)
+        self._enqueue(job)
+        return job
+
     def finish_erasure(self) -> None:
         """Tidy up, in the background, after what is erased already; the job is nobody's."""
         if self._session.maintenance.pending_erasure():
@@ -238,9 +248,9 @@ class Jobs:
             return [self._live.get(row.id) or Job(row) for row in rows]
 
     def cancel(self, auth: AuthContext, job_id: str) -> None:
-        """Stop an upload of this caller; one that has ended stays as it is."""
+        """Stop a job of this caller; one that has ended stays as it is."""
         job = self.find(auth, job_id)
-        if job.row.kind != "upload":
+        if job.row.kind == "deletion":
             return  # the document is gone already
         with self._changed:
             job.cancelled = True
@@ -317,6 +327,11 @@ class Jobs:
             path, progress = self._path(row), self._progress(job)
             ingest_upload(self._session, row, path, progress, self._rights(row))
             return
+        if row.kind == "tree":
+            catalogue, auth = self._session.catalogue, self._rights(row)
+            target = catalogue.visible_collection(auth, row.collection)
+            self._session.build_tree(target, self._progress(job))
+            return
         with self._changed:  # one of several deletions tidies up after all
             later = any(other.row.kind == "deletion" for other in self._waiting)
         if not later:
@@ -324,7 +339,7 @@ class Jobs:
             self._session.maintenance.tidy(lambda stage: progress(stage, 0, 0))
 
     def _rights(self, row: JobRow) -> AuthContext:
-        """Return the present rights of the sender of an upload; raises CallerError for none.
+        """Return the present rights of the sender of a job; raises CallerError for none.
 
         A signed token, or the caller without a key, has the roles of then.
         """
@@ -369,6 +384,8 @@ class Jobs:
         def note(stage: str, done: int, total: int) -> None:
             if self._closing or job.cancelled:
                 raise _Stopped
+            if stage == TREE:  # how many documents it lacks would tell of hidden ones
+                done = total = 0
             job.stage, job.done, job.total = stage, done, total
 
         return note

@@ -46,7 +46,10 @@ BELOW = {
     "reasoning": ["languages", "core", "models"],
     "nodes": ["core", "tools", "reasoning", "graph.state", "graph.context", "graph.reading"],
     "graph": ["core", "models", "stores", "retrievers", "tools", "reasoning", "nodes"],
-    "app": ["core", "models", "stores", "retrievers", "tools", "reasoning", "nodes", "graph"],
+    "app": [
+        *("core", "models", "stores", "ingest", "retrievers", "tools", "reasoning", "nodes"),
+        "graph",
+    ],
 }
 ENTRIES = ["evals", "serve", "cli", "carrel"]
 ROOMS = [*BELOW, *ENTRIES]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from core.language.analysis import analyze, content_terms, query_terms
 from core.language.detect import detect_language
-from core.language.numbering import heading_number
+from core.language.numbering import heading_number, heading_title
 from core.language.scan import fold
 from core.metadata import version_order
 from languages.language import find_language
@@ -43,12 +43,18 @@ class AskedName:
         self.folded = fold(name.strip())
         found = find_language(detect_language(name))
         own = found.read("summaries")
-        general = re.compile(f"(?:{own['document']})|(?:{own['project']})", re.IGNORECASE)
+        kinds = "|".join(f"(?:{own[name]})" for name in ("document", "project", "section"))
+        general = re.compile(kinds, re.IGNORECASE)
         tokens = [one for one in analyze(name, found.code) if not one.is_function]
         telling = [name[one.start : one.end] for one in tokens]
         telling = [one for one in telling if not general.fullmatch(one)]
         self.is_general = not telling
-        self.words = query_terms(" ".join(telling) or name, {found.code, *found.near})
+        self._languages = {found.code, *found.near}
+        self.words = query_terms(" ".join(telling) or name, self._languages)
+
+    def terms(self, title: str) -> list[frozenset[str]]:
+        """Return the words of a title in the languages of the name."""
+        return query_terms(title, {*self._languages, detect_language(title)})
 
     def matched(self, terms: frozenset[str], *, prefix: bool = False) -> list[frozenset[str]]:
         """Return the words that are among terms, or begin one."""
@@ -108,25 +114,26 @@ def _worth(asked: AskedName, document: DocumentName) -> float:
         return SAME
     best = 0.0
     for form in {title, short, stem, f"{title} {document.version}"} - {""}:
-        words = frozenset(content_terms(form))
+        terms = asked.terms(form)
+        words = frozenset[str]().union(*terms)
         shared = len(asked.matched(words))
         if not shared:
             if len(asked.matched(words, prefix=True)) == len(asked.words):
                 best = max(best, LIKELY)
             continue
-        share = shared / (len(words) + len(asked.words) - shared)
+        share = shared / (len(terms) + len(asked.words) - shared)
         if share == 1:
             share = ALIKE - (form == short != title) / 2
         elif shared == len(asked.words):  # the fewer words a title has besides, the better
             share = SURE + (1 - SURE) * share
-        elif shared == len(words) > 1:
+        elif shared == len(terms) > 1:
             share = max(share, LIKELY)
         best = max(best, share)
     return best
 
 
+LEAST = 0.1  # of a heading
 SECTIONS = " › "  # between the headings of a section
-NUMBERED = re.compile(r"^[\dIVXL]{1,4}(?:\.\d+)*[.):]?\s+")
 SectionRow = tuple[int, str, str]  # row id of the document, chunk id, headings
 
 
@@ -183,12 +190,12 @@ def parts_of(rows: Sequence[SectionRow]) -> list[tuple[str, list[str]]]:
 
 
 def find_section(
-    rows: Sequence[SectionRow], name: str, titles: Mapping[int, str]
+    rows: Sequence[SectionRow], name: str, titles: Mapping[int, str], *, sure: bool = False
 ) -> list[list[str]]:
     """Return the chunk ids below the headings that a name fits best, by document.
 
     A name may say a part and its whole, whose title is by the document's row id: "the risks of the
-    tramway".
+    tramway". One that is `sure` to be of a section may have but one word of its heading.
     """
     asked = AskedName(name)
     worth: dict[tuple[int, str], float] = {}
@@ -200,7 +207,7 @@ def find_section(
                 worth.get((row, heading), 0.0), _of_part(asked, heading, above)
             )
     best = max(worth.values(), default=0.0)
-    named = {key for key, value in worth.items() if value == best >= LIKELY}
+    named = {key for key, value in worth.items() if value == best >= (LEAST if sure else LIKELY)}
     found: dict[int, list[str]] = {}
     for row, key, section in rows:
         if any((row, heading) in named for heading in section.split(SECTIONS)):
@@ -210,11 +217,12 @@ def find_section(
 
 def _of_part(asked: AskedName, heading: str, above: frozenset[str]) -> float:
     """Return how well a name fits a heading: 0 where neither it nor what is above has a word."""
-    title = NUMBERED.sub("", heading)
-    words = frozenset(content_terms(title)) if title else frozenset[str]()
+    title = heading_title(heading)
+    terms = asked.terms(title) if title else []
+    words = frozenset[str]().union(*terms)
     if title and asked.folded == fold(title):
         return SAME
     own = asked.matched(words)
     rest = [one for one in asked.words if one not in own]
     known = asked.matched(above, prefix=True)
-    return len(own) / len(words) if own and all(one in known for one in rest) else 0.0
+    return len(own) / len(terms) if own and all(one in known for one in rest) else 0.0

@@ -119,7 +119,11 @@ def note_evidence(note: Note, tool: str, query: str, score: float) -> Evidence:
         kind=NOTE,
         language=note.language,
         updated_at=stated,
-        metadata={"conversation": origin.conversation, "subject": note.subject},
+        metadata={
+            "conversation": origin.conversation,
+            "subject": note.subject,
+            "value": note.value,
+        },
         tool=tool,
         query=query,
         score=score,
@@ -134,9 +138,10 @@ class NoteSearchArguments(FrozenModel):
 
 
 class NoteReadArguments(FrozenModel):
-    """Name the notes to read; with `links` those linked to them come too."""
+    """Name the notes to read, or how many of the newest; with `links` those linked come too."""
 
-    note_ids: list[str] = Field(min_length=1, max_length=MOST_READ)
+    note_ids: list[str] = Field(default_factory=list, max_length=MOST_READ)
+    newest: int = Field(0, ge=0, le=MOST_READ)
     links: bool = True
 
 
@@ -183,7 +188,7 @@ class ReadMemory(MemoryTool):
     """Read notes with their links."""
 
     name = READ_MEMORY
-    purpose = "Read notes that were found, with the notes linked to them."
+    purpose = "Read notes that were found, with the notes linked to them, or the newest."
     not_for: ClassVar = ["finding notes: it needs their ids"]
     arguments = NoteReadArguments
 
@@ -191,7 +196,10 @@ class ReadMemory(MemoryTool):
         """Return the notes in the order asked for, then those linked to them that still hold."""
         given = self._checked(NoteReadArguments, arguments, auth, deadline)
         known = self._memory.notes.load_notes(auth, given.note_ids)
-        asked = [known[name] for name in given.note_ids if name in known]
+        if given.newest:
+            last = self._memory.notes.list_notes(auth, current=True, limit=given.newest)
+            known |= {one.note_id: one for one in last}
+        asked = [known[name] for name in given.note_ids or known if name in known]
         linked = [one.note_id for note in asked for one in note.links if one.note_id not in known]
         names = list(dict.fromkeys(linked))[:LINKS] if given.links else []
         more = self._memory.notes.load_notes(auth, names) if names else {}

@@ -38,14 +38,14 @@ WIDESPREAD, LEAST_SPREAD = 0.5, 20  # of the documents, that make a topic one of
 class SummaryArguments(FrozenModel):
     """Name a document by its title or file, "" for the whole collection.
 
-    `chapter` is the number of one of its chapters, 0 for none. Where nothing is called so, with
-    `topic` a section or a topic will do, with `here` all there is, and with `near` documents of a
-    similar name are found. `themes` lists the main ones, `sentences` says how many there should be,
-    0 for what is fit.
+    `part` is the number or the heading of one of its chapters, "" for none. Where nothing is called
+    so, with `topic` a section or a topic will do, with `here` all there is, and with `near`
+    documents of a similar name are found. `themes` lists the main ones, `sentences` says how many
+    there should be, 0 for what is fit.
     """
 
     document: str = Field("", max_length=8000)
-    chapter: int = Field(0, ge=0, le=999)
+    part: str = Field("", max_length=8000)
     topic: bool = False
     near: bool = False
     here: bool = False
@@ -79,9 +79,12 @@ class Summarise(Tool):
         given = self._checked(SummaryArguments, arguments, auth, deadline)
         known = self._index.catalogue.document_names(auth, self._index.collection.id)
         found = find_documents(given.document, known, sure=given.near)
-        if not given.document:
+        lenient = not given.near or AskedName(given.document).is_general
+        if not given.document or (given.part and lenient and not found.documents):
             found = Named(known, [])
-        query = Query(given.document, auth, language=given.language, deadline=deadline)
+        query = Query(
+            given.part or given.document, auth, language=given.language, deadline=deadline
+        )
         reader = PartReader(self._index, query)
         whole = self._whole(given, known, found, reader)
         if whole is not None:
@@ -92,8 +95,8 @@ class Summarise(Tool):
                 whole, quoted = other, about
             quoted = quoted or self._quoted(reader, whole, given, strict=False)
             evidence = self._summary(whole, quoted, given.language)
-        elif given.chapter:
-            evidence = self._chapters(reader, found.documents or known)
+        elif given.part:
+            evidence = self._chapters(reader, found.documents)
         else:
             evidence = reader.read([one.first for one in found.near] if given.near else [])
         return ToolResult(
@@ -111,20 +114,35 @@ class Summarise(Tool):
     ) -> Whole | None:
         """Return what is meant by the arguments, None where nothing is called so."""
         within = found.documents if given.document and found.documents else known
-        rows = [one.row for one in within]
-        if given.chapter:
-            return self._sections(known, find_chapter(self._outline(rows), given.chapter))
+        if given.part:
+            return self._part(given, found.documents, reader)
         if given.document and found.documents:
             return self._named(within, given, reader)
         if not given.document:
             return self._all(known, given, reader) if known else None
-        titles = {one.row: f"{one.title} {one.source}" for one in known}
-        sections = find_section(self._outline(rows), given.document, titles)
-        whole = self._sections(known, sections) or self._topic(given, known, reader)
+        whole = self._titled(known, given.document) or self._topic(given, known, reader)
         if whole is None and known:  # "the report" is what there is, or what was spoken of
             general = len(known) == 1 and AskedName(given.document).is_general
             whole = self._all(known, given, reader) if general or given.here else None
         return whole
+
+    def _part(
+        self, given: SummaryArguments, known: Sequence[DocumentName], reader: PartReader
+    ) -> Whole | None:
+        """Return the chapters of a number, or of a heading; for want of these a topic."""
+        if given.part.isdecimal():
+            outline = self._outline([one.row for one in known])
+            return self._sections(known, find_chapter(outline, int(given.part)))
+        own = given.model_copy(update={"document": given.part})
+        return self._titled(known, given.part, sure=True) or self._topic(own, known, reader)
+
+    def _titled(
+        self, known: Sequence[DocumentName], name: str, *, sure: bool = False
+    ) -> Whole | None:
+        """Return the sections whose headings fit a name, None for none."""
+        titles = {one.row: f"{one.title} {one.source}" for one in known}
+        outline = self._outline([one.row for one in known])
+        return self._sections(known, find_section(outline, name, titles, sure=sure))
 
     def _named(
         self, meant: Sequence[DocumentName], given: SummaryArguments, reader: PartReader

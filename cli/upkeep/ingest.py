@@ -138,26 +138,10 @@ def run_ingest(
         opened(settings, create=True, needs_embedder=True, alone=alone) as session,
         working(session, f"ingest into {collection}", quiet=quiet),
     ):
-        from ingest.pipeline import Pipeline
-
-        assert session.embedder is not None  # needs_embedder says so
         target = session.intake.open_collection(tenant, collection, loaded)
-        index = session.index(target)
-        pipeline = Pipeline(
-            session.store,
-            session.embedder,
-            index.settings,
-            target,
-            acl=readers,
-            progress=progress,
-            second=session.second,
-            tally=tally,
+        summary = session.ingest(
+            target, paths, acl=readers, progress=progress, prune=prune, tally=tally
         )
-        try:
-            summary = pipeline.run(paths, prune=prune)
-            session.keep_tree(target, progress)
-        finally:
-            session.intake.drop_collection_if_empty(target)
         _record(session, target, summary, readers)
         return summary
 

@@ -83,8 +83,7 @@ def _sizes(report: dict[str, Any]) -> str:
 
 def _drawn(node: TreeOutline, above: Tree | None = None) -> Tree:
     """Add a node and those below it to a drawing."""
-    lines = [f"[bold]{escape(node.name)}[/bold] [dim]({node.leaves})[/dim]"]
-    text = "\n".join([*lines, *map(escape, node.sentences)])
+    text = "\n".join([f"[bold]{escape(node.label)}[/bold]", *map(escape, node.sentences)])
     branch = Tree(text) if above is None else above.add(text)
     for one in node.below:
         _drawn(one, branch)

@@ -11,6 +11,8 @@ from languages.language import known_languages
 ROMAN = re.compile(r"(?=[ivxl])(xl|l?x{0,3})(ix|iv|v?i{0,3})")
 _WORTH = {"i": 1, "v": 5, "x": 10, "l": 50}
 _CHINESE = re.compile(r"第?\s*([\d一二三四五六七八九十]{1,3})\s*[章节回部讲篇课]")
+_LEVELS = re.compile(r"\s*[\dIVXL]{1,4}(?:\.\d+)*[.):]?\s+")
+_MARKS = " .:：—–-"
 _ALONE = re.compile(r"(\d{1,3}|[IVXL]{1,6}(?=[.):]))(?![.\d]*\d)[.):]?(?:\s|$)")
 
 
@@ -56,6 +58,16 @@ def _chapter() -> re.Pattern[str]:
 
 def heading_number(heading: str) -> int:
     """Return the number of a chapter by its heading, "3. Setup" or "Chapter III"; 0 for none."""
-    shown = heading.strip().lstrip("#*_ ")
-    match = _ALONE.match(shown) or _CHINESE.match(shown) or _chapter().match(shown)
+    match = _numbered(heading)
     return number_of(match[1]) if match is not None else 0
+
+
+def heading_title(heading: str) -> str:
+    """Return what a heading says beside its number."""
+    match = _numbered(heading) if heading_number(heading) else _LEVELS.match(heading)
+    return heading if match is None else match.string[match.end() :].strip(_MARKS)
+
+
+def _numbered(heading: str) -> re.Match[str] | None:
+    shown = heading.strip().lstrip("#*_ ")
+    return _ALONE.match(shown) or _CHINESE.match(shown) or _chapter().match(shown)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from core.language.analysis import content_terms
 from core.language.detect import detect_language
+from reasoning.rules.answering.summaries import continued_summary
 from reasoning.rules.decomposition.phrases import is_past
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import WORD, content_runs
@@ -22,18 +23,21 @@ MARKS = "?？.。!！,，;； "
 
 def stand_alone(question: str, history: Sequence[Turn]) -> str:
     """Return a question with what it takes over from the one before it, else as it is."""
-    whole = ""
+    whole: list[str] = []
     for asked in [*(turn.question for turn in history), question]:
-        whole = _continued(asked, whole) or asked
-    return whole
+        whole.append(_continued(asked, whole) or asked)
+    return whole[-1]
 
 
-def _continued(question: str, earlier: str) -> str:
+def _continued(question: str, before: Sequence[str]) -> str:
     """Return the earlier question about what a fragment names, "" where it is no fragment."""
+    earlier = before[-1] if before else ""
     words = lexicon(detect_language(question if question.strip(MARKS) else earlier))
     fragment = _fragment(question, words)
     if not fragment or not earlier.strip(MARKS):
         return ""
+    if part := continued_summary(fragment, before, words.language):
+        return part
     mark = words.known.question_mark
     whole = " ".join(earlier.split()).rstrip(MARKS)
     place = _same_preposition(fragment, whole, words) or _same_kind(fragment, whole, words)

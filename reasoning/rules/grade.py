@@ -9,6 +9,7 @@ from core.types import Evidence, Grade
 from reasoning.rules.answering.blocks import announces, follows
 from reasoning.rules.answering.features import LEAST_LEXICAL
 from reasoning.rules.answering.headings import heading_of
+from reasoning.rules.answering.named import lacking_things
 from reasoning.rules.answering.relevance import Relevance, Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.values.versions import is_other_version
@@ -119,18 +120,11 @@ def _named(
     """Grade down where a year or code of a question is lacking, or all that is near to a thing."""
     if grade.grade < PARTLY or sentence is None:
         return grade
-    lacking: list[tuple[str, ...]] = [
-        (one,) for one in wanted.codes if one.casefold() not in beside
-    ]
-    near = f"{sentence.evidence.section} {sentence.text}" if wanted.unknown else ""
-    lacking += [
-        group
-        for group in wanted.unknown
-        if not any(relevance.says_near(one, near, wanted.language) for one in group)
-    ]
+    lacking = [one for one in wanted.codes if one.casefold() not in beside]
+    lacking += lacking_things(relevance, wanted, sentence, beside)
     if not lacking:
         return grade
-    reason = f"{grade.reason}; says nothing like {', '.join(lacking[0])}"
+    reason = f"{grade.reason}; says nothing like {', '.join(lacking)}"
     return grade.model_copy(update={"grade": RELATED, "reason": reason})
 
 

@@ -5,16 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from typing import Literal
 
 from core.language.analysis import analyze, content_terms, terms
 from core.recall import FINAL_ANSWER, KEYWORD_SEARCH, READ_MEMORY, SEMANTIC_SEARCH, RecallState
 from core.types import Call, Claim, Evidence, Finding, Plan, SubQuestion, Understanding
 from languages.language import find_language
-from reasoning.rules.lexicon import lexicon
-from reasoning.statements import gives_time, is_certain, other_person, stated_values
+from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.statements import (
+    affirmed,
+    gives_time,
+    is_certain,
+    is_hedged,
+    other_person,
+    stated_and_denied,
+    stated_values,
+)
 
-AT_ONCE = 12  # notes read in one action; chosen, not measured
-MOST_STATED = 5  # notes that are listed; chosen, not measured
+AT_ONCE = 12  # notes read in one action, and listed of all; chosen, not measured
+MOST_STATED = 5  # notes that are listed of one subject; chosen, not measured
 LONGEST = 8  # words of a value that is said by itself; chosen, not measured
 TIMED = ("date", "number")
 RESOLVED = re.compile(r" \(([^()]*\d{4}[^()]*)\)")  # a day that `with_dates` has put in
@@ -34,7 +43,30 @@ def asks_memory(question: str, language: str) -> bool:
         return True
     asks = words.is_question(question) or question.rstrip().endswith(("?", "？"))
     general = _pattern(language, "general").search(question)
-    return asks and not general and _pattern(language, "own").search(question) is not None
+    return asks and not general and speaks_of_speaker(question, language)
+
+
+def speaks_of_speaker(text: str, language: str, *, alone: bool = False) -> bool:
+    """Tell whether a text names its speaker or, unless `alone` is meant, their group."""
+    names = ("alone",) if alone else ("alone", "group")
+    return any(_pattern(language, name).search(text) for name in names)
+
+
+def is_of_speaker(state: RecallState | None) -> bool:
+    """Tell whether memory was asked first, of the speaker alone."""
+    if state is None or not state.first:
+        return False
+    return speaks_of_speaker(state.question, state.language, alone=True)
+
+
+def is_private(question: str, language: str) -> bool:
+    """Tell whether a question is one that no text about others answers: "Where do I live?"."""
+    patterns = (_pattern(language, "private"), *_subjects(language).values())
+    if any(pattern.search(question) for pattern in patterns):
+        return True
+    of_theirs = speaks_of_speaker(question, language, alone=True)
+    of_theirs = of_theirs and bool(other_person(question, language))
+    return of_theirs and _pattern(language, "personal").search(question) is not None
 
 
 def asks_what_was_stated(question: str, language: str) -> bool:
@@ -52,12 +84,9 @@ def about_asked(question: str, language: str, notes: Sequence[Evidence]) -> list
     named = {one.title for one in notes if one.title and is_named(one.title, question)}
     if named:
         return [one for one in notes if one.title in named]
-    own = _pattern(language, "own")
-    if not own.search(question) or asks_what_was_stated(question, language):
+    if not speaks_of_speaker(question, language) or asks_what_was_stated(question, language):
         return list(notes)
-    return [
-        one for one in notes if not one.title and _pattern(one.language, "own").search(one.text)
-    ]
+    return [one for one in notes if not one.title and speaks_of_speaker(one.text, one.language)]
 
 
 def _is_of_same(question: str, language: str, note: Evidence) -> bool:
@@ -65,7 +94,7 @@ def _is_of_same(question: str, language: str, note: Evidence) -> bool:
 
     Their words tell that within one language alone.
     """
-    if asks_what_was_stated(question, language) or not _pattern(language, "own").search(question):
+    if asks_what_was_stated(question, language) or not speaks_of_speaker(question, language):
         return True
     asked, spoken = other_person(question, language), other_person(note.text, note.language)
     if language != note.language:
@@ -96,22 +125,71 @@ def _subjects(language: str) -> dict[str, re.Pattern[str]]:
 def stated_about(question: SubQuestion, notes: Sequence[Evidence]) -> list[Evidence]:
     """Return the notes that have all words a question asks what was stated about, newest first.
 
-    Where it names nothing that is the word for stating it ("what did we decide?"), if any.
+    Where it names nothing that is the word for stating it ("what did we decide?"); all notes where
+    that tells no kind of statement either ("what did I say?").
     """
-    found = _pattern(question.language, "reported").search(question.text)
-    if found is None or question.wants != "text":
+    asked = _stated_words(question.text, question.language)
+    if asked is None or question.wants not in ("text", "yesno"):
         return []
-    rest = f"{question.text[: found.start()]} {question.text[found.end() :]}"
-    named = {one.term for one in analyze(rest, question.language) if not one.is_function}
-    asked = named or set(content_terms(found[0], question.language))
-    fit = [one for one in notes if asked and asked <= set(terms(one.text, question.language))]
-    return sorted(fit, key=lambda one: one.updated_at, reverse=True)[:MOST_STATED]
+    fit = [one for one in notes if asked <= set(terms(one.text, question.language))]
+    most = MOST_STATED if asked else AT_ONCE
+    return sorted(fit, key=lambda one: one.updated_at, reverse=True)[:most]
+
+
+def _stated_words(question: str, language: str) -> frozenset[str] | None:
+    """Return the words of what a question asks what was stated about, None where it does not."""
+    found = _pattern(language, "reported").search(question)
+    if found is None:
+        return None
+    anything = _pattern(language, "anything")
+    rest = f"{question[: found.start()]} {question[found.end() :]}"
+    named = (analyze(anything.sub(" ", text), language) for text in (rest, found[0]))
+    words = (frozenset(one.term for one in own if not one.is_function) for own in named)
+    return next(filter(None, words), frozenset())
+
+
+def settle_question(
+    question: SubQuestion, notes: Sequence[Evidence]
+) -> list[tuple[Evidence, Literal["yes", "no"]]]:
+    """Return the notes that state or deny all that a yes-or-no question asks, newest first."""
+    language, text = question.language, question.text
+    words = lexicon(language)
+    reads = not words.found("question", text) and text.rstrip().endswith(("?", "？"))
+    asked = set(
+        content_terms(affirmed(_pattern(language, "beside").sub(" ", text), language), language)
+    )
+    if not asked or not (question.wants == "yesno" or reads) or not is_certain(text, language):
+        return []
+    found: list[tuple[Evidence, Literal["yes", "no"]]] = []
+    for one in sorted(notes, key=lambda note: note.updated_at, reverse=True):
+        if one.language == language and not is_hedged(one.text, language):
+            stated, denied = (
+                _all_forms(part, words) for part in stated_and_denied(one.text, language)
+            )
+            if asked <= stated:
+                found.append((one, "yes"))
+            elif asked <= stated | denied:
+                found.append((one, "no"))
+    return found
+
+
+def _all_forms(text: str, words: Lexicon) -> set[str]:
+    found = (words.forms_of(one) for one in terms(text, words.language))
+    return {form for forms in found for form in forms}
 
 
 def is_named(name: str, text: str) -> bool:
     """Tell whether a text has the name, or its first word, as a whole word."""
     first = name.split()[0]
     return re.search(rf"(?<!\w){re.escape(first)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def read_all(state: RecallState) -> Call | None:
+    """Read the newest notes, then answer, where all that was stated is asked for."""
+    if _stated_words(state.question, state.language) != frozenset():
+        return None
+    newest = Call(tool=READ_MEMORY, arguments={"newest": AT_ONCE})
+    return Call(tool=FINAL_ANSWER) if state.trajectory else newest
 
 
 def next_action(state: RecallState, notes: Sequence[Evidence]) -> Call:

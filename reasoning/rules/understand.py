@@ -162,18 +162,21 @@ def understand(
     what another part can find waits for it. No part waits for more than `max_deps` others,
     where that is given.
     """
-    summarises = asked_summary(question, detect_language(question)) is not None
-    if not summarises:
+    if asked_summary(question, detect_language(question)) is None:
         question = stand_alone(question, history)
     language = detect_language(question)
+    whole = asked_summary(question, language)
     words = lexicon(language)
     intent = _intent(question, words)
     split = [] if intent == "recommend" else split_clauses(question, words, max_parts)
     clauses = split or [question]
     steps = [] if intent == "recommend" else _together(question, clauses, words, max_parts)
     subject = _earlier_topic(history)
-    name = topic_asked(question, language) if len(clauses) == 1 and not summarises else ""
-    if name:
+    name = topic_asked(question, language) if len(clauses) == 1 and whole is None else ""
+    if whole is not None and (whole.sure or whole.topic):  # "tl;dr of this" is one clause
+        step = DecompositionStep(escaped(question))
+        parts, wants = _from_steps([([step], subject if whole.here else "", 0)], words)
+    elif name:
         kind: AnswerKind = words.answer_kind(name) if words.is_question(name) else "topic"
         parts, wants = [Part(text=name)], [kind]
     elif steps and _narrow(steps, max_deps) and not (subject and is_elliptical(question, words)):
@@ -280,6 +283,10 @@ def _earlier_topic(history: Sequence[Turn]) -> str:
     subject = ""
     for turn in history:
         words = lexicon(detect_language(turn.question))
+        whole = asked_summary(turn.question, words.language)
+        if whole is not None and whole.name:
+            subject = whole.name
+            continue
         for clause in split_clauses(turn.question, words, max(1, len(turn.question))):
             if not (subject and is_elliptical(clause, words)):
                 subject = topic(clause, words) or subject

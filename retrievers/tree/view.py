@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -93,6 +93,7 @@ def _central(shape: TreeShape, node: int, rows: Vector, begin: tuple[int, ...] =
     return [int(nearest[one]) for one in central(rows[nearest], READ, begin)]
 
 
+NAMED = 5  # keywords that name a node without a title; chosen, not measured
 REMEMBERED = 16  # shapes of a store, of callers with different rights; chosen, not measured
 _shapes: WeakKeyDictionary[Store, OrderedDict[Any, TreeShape]] = WeakKeyDictionary()
 
@@ -162,30 +163,48 @@ class TreeView:
     def describe(self, depth: int) -> dict[str, Any]:
         """Return sizes, and the nodes down to a depth with all that is shown of them.
 
-        A document of one leaf is shown as a node of level 0.
+        A document of one leaf is shown as a node of level 0. Of nodes that say the same the first
+        stands for all, with the number of `copies`.
         """
         found, layer = [], [0]
         for _ in range(depth + 1):
             found += [one for one in dict.fromkeys(layer) if one not in found]
             layer = [child for one in layer for child in self.shape.below(one)]
-        return {**self.size, "tree": [self._describe(one) for one in found]}
+        return {**self.size, "tree": _merged([self._describe(one) for one in found])}
 
     def _describe(self, place: int) -> dict[str, Any]:
-        leaves = self.shape.leaves_of(place)
+        leaves, title = self.shape.leaves_of(place), self.title(place)
+        keywords = self.shape.keywords(place)
         below = map(self.shape.leaves_of, self.shape.below(place))
         return {
             "node_id": self.shape.identify(leaves),
             "level": self.nodes[place].level if place < len(self.nodes) else 0,
-            "title": self.title(place),
+            "title": title,
+            "label": f"{title or ', '.join(keywords[:NAMED])} ({len(leaves)})",
             "leaves": len(leaves),
             "children": [self.shape.identify(one) for one in below],
-            "keywords": self.shape.keywords(place),
+            "keywords": keywords,
             "questions": self.shape.questions(place),
             "summary": [
                 {"text": one.text, "citations": [c.model_dump() for c in one.citations]}
                 for one in self.summary(place)
             ],
         }
+
+
+def _merged(nodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave one of the nodes that say the same, as copies of one document do."""
+    first: dict[Any, dict[str, Any]] = {}
+    stands: dict[str, str] = {}
+    for node in nodes:
+        texts = tuple(one["text"] for one in node["summary"]) or node["node_id"]
+        same = first.setdefault((node["level"], texts), node)
+        same["copies"] = same.get("copies", 0) + 1
+        stands[node["node_id"]] = same["node_id"]
+    for node in first.values():
+        node["children"] = list(dict.fromkeys(stands.get(one, one) for one in node["children"]))
+        node["label"] += f" × {node['copies']}" if node["copies"] > 1 else ""
+    return list(first.values())
 
 
 def size_of(shape: TreeShape) -> dict[str, int]:

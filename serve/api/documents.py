@@ -1,4 +1,4 @@
-"""/api/v1/collections, /documents and /jobs: what a caller may see, uploads and deletions."""
+"""/api/v1/collections, /documents, /tree and /jobs: what a caller may see, and what changes it."""
 
 from __future__ import annotations
 
@@ -175,6 +175,49 @@ async def set_readers(
     return await services.runner.do(auth, change)
 
 
+Depth = Annotated[int, Query(ge=0, le=100, description="Levels below the root.")]
+
+
+@router.get("/tree", tags=["documents"])
+async def tree(
+    auth: Caller, services: Services, collection: CollectionName = "default", depth: Depth = 1
+) -> dict[str, Any]:
+    """Return the nodes that the caller sees, from the root down, with cited summaries."""
+    found = await services.runner.do(auth, lambda: _tree(services, auth, collection, depth))
+    if found is None:
+        raise NotFound("the caller sees no tree of this collection", value=collection)
+    return found
+
+
+@router.post("/tree", tags=["documents"], status_code=202)
+async def build_tree(
+    request: Request,
+    auth: DocumentWriter,
+    services: Services,
+    collection: CollectionName = "default",
+) -> dict[str, Any]:
+    """Build what the tree of a collection lacks in the background; returns the job.
+
+    The `tree` of the job is its size as the caller sees it, once it is done.
+    """
+    key: str = request.scope["carrel.key"]
+    start = services.jobs.build_tree
+    return (await services.runner.do(auth, lambda: start(auth, collection, key))).describe()
+
+
+def _tree(
+    services: AppState, auth: AuthContext, collection: str, depth: int
+) -> dict[str, Any] | None:
+    """Return what the caller sees of a tree, None for nothing."""
+    target = services.session.catalogue.visible_collection(auth, collection)
+    found = services.session.describe_tree(auth, target, depth)
+    if found is not None:
+        cited = [c for one in found["tree"] for text in one["summary"] for c in text["citations"]]
+        given = {"evidence": [one["chunk_id"] for one in cited], "filter": auth.describe()}
+        services.audit.record("retrieval", auth, tool="tree", collection=collection, **given)
+    return found
+
+
 def _list_warnings(services: AppState) -> dict[str, list[str]]:
     """Return the warnings that a list comes with, nothing where the data is whole."""
     warnings = services.session.store.warnings()
@@ -236,9 +279,13 @@ async def jobs(
 
 @router.get("/jobs/{job_id}", tags=["jobs"])
 async def job(job_id: JobId, auth: Caller, services: Services) -> dict[str, Any]:
-    """Return how far a job of the caller is."""
+    """Return how far a job of the caller is, and what a tree that was built has become."""
     found = await asyncio.to_thread(services.jobs.find, auth, job_id)
-    return found.describe()
+    row = found.row
+    if row.kind != "tree" or row.state != "done":
+        return found.describe()
+    own = await services.runner.do(auth, lambda: _tree(services, auth, row.collection, 0))
+    return found.describe() | {"tree": own and own | {"seconds": row.seconds}}
 
 
 @router.delete("/jobs/{job_id}", tags=["jobs"], status_code=204, response_class=Response)

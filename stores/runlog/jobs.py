@@ -1,17 +1,18 @@
-"""Uploads and deletions: running ones survive a restart, ended ones stay listed."""
+"""Uploads, deletions and trees: running ones survive a restart, ended ones stay listed."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from typing import Any, Literal
 
 from core.auth import AuthContext
 from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.sums import JOB, sign
 
-Kind = Literal["upload", "deletion"]
+Kind = Literal["upload", "deletion", "tree"]
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 OPEN: tuple[State, ...] = ("waiting", "running")
 # A damaged job is none: the roles of its document may be others than it was given.
@@ -20,10 +21,10 @@ SOUND = f"j.sum IS {JOB}"
 
 @dataclass(eq=False)
 class JobRow:
-    """Hold one job; `name` is the upload's file name, "" for a deletion and for what was erased.
+    """Hold one job; `name` is the upload's file name, "" for any other and for what was erased.
 
     `roles` are who may read an uploaded document, empty for the whole tenant; `bytes` its size;
-    `attempts` counts how often it was begun; `caller` is who sent an upload (see `sender`).
+    `attempts` counts how often it was begun; `caller` is who sent it (see `sender`).
     Times are ISO 8601 in UTC.
     """
 
@@ -50,7 +51,7 @@ class JobRow:
         self.caller = json.dumps({"auth": auth.model_dump(mode="json"), "key": key})
 
     def sender(self) -> tuple[AuthContext, str]:
-        """Return who sent an upload, and the id of their key, "" for none."""
+        """Return who sent it, and the id of their key, "" for none; nobody sends a deletion."""
         found: dict[str, Any] = json.loads(self.caller)
         return AuthContext.model_validate(found["auth"]), str(found["key"])
 
@@ -60,6 +61,12 @@ class JobRow:
         A deletion names nothing.
         """
         return self.kind == "deletion" or auth.roles >= self.sender()[0].roles
+
+    @property
+    def seconds(self) -> float:
+        """Return the time from when it was sent to its last change."""
+        began, changed = map(datetime.fromisoformat, (self.created_at, self.updated_at))
+        return round((changed - began).total_seconds(), 3)
 
     @property
     def ended(self) -> bool:

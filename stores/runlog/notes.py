@@ -14,8 +14,19 @@ import numpy as np
 from core.auth import AuthContext
 from core.errors import AbsentError, CallerError
 from core.language.analysis import analyze, content_terms, terms
+from core.language.changes import marks_change
 from core.language.detect import detect_language
-from core.notes import DENIED, WORDS, ClaimSource, Note, NoteDraft, OwnerEdit, TurnSource, origin_of
+from core.notes import (
+    DENIED,
+    WORDS,
+    ClaimSource,
+    Note,
+    NoteDraft,
+    OwnerEdit,
+    TurnSource,
+    is_other,
+    origin_of,
+)
 from stores.erasure.notes import OF_IDS, erase_notes
 from stores.erasure.rewriting import note_erasure
 from stores.runlog.note_search import CURRENT, OWN, NoteSearch, owner_fields
@@ -221,6 +232,8 @@ def _is_founded(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDr
 def _written(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft) -> int:
     """Write one note, or strengthen the one that says the same; return its row id."""
     now = _now()
+    if draft.language == "und":
+        draft = draft.model_copy(update={"language": detect_language(draft.content)})
     known = {
         **owner_fields(auth),
         **draft.model_dump(include={"content", "subject", "value"}),
@@ -240,13 +253,11 @@ def _written(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft
 
 
 def _inserted(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft, now: str) -> int:
-    language = draft.language if draft.language != "und" else detect_language(draft.content)
     values = {
         **draft.model_dump(exclude={"provenance", "note_id"}),
         **owner_fields(auth),
         "note_id": draft.note_id or _new_id(),
-        "language": language,
-        "keywords": _json(draft.keywords or keywords_of(draft.content, language)),
+        "keywords": _json(draft.keywords or keywords_of(draft.content, draft.language)),
         "tags": _json(draft.tags),
         "provenance": draft.provenance.model_dump_json(),
         **_origin_fields(draft),
@@ -256,7 +267,7 @@ def _inserted(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraf
     }
     row_id = connection.execute(_INSERT, values).lastrowid
     assert row_id is not None
-    _index(connection, row_id, draft.content, draft.context, language)
+    _index(connection, row_id, draft.content, draft.context, draft.language)
     sign(connection, "notes", "m.id = ?", row_id)
     return row_id
 
@@ -290,11 +301,14 @@ def _index(
 def _link_subject(
     connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft, row_id: int
 ) -> None:
-    """Let the later of two notes of one subject supersede the other, or note the contradiction."""
+    """Let the later of two notes of one subject supersede the other, or note the contradiction.
+
+    One of another conversation with another value gives way only to what says that it changed.
+    """
     if not draft.subject:
         return
     rows = connection.execute(
-        f"""SELECT m.id, m.subject, m.value,
+        f"""SELECT m.id, m.subject, m.value, m.content, m.language, m.conversation,
                 m.observed_at <= (SELECT observed_at FROM notes WHERE id = :new) AS before
             FROM notes m WHERE {OWN} AND m.id <> :new AND {CURRENT} AND (m.subject = :subject
                 OR substr(m.subject, 1, length(:kind)) = :kind AND m.value <> :value)""",
@@ -307,7 +321,11 @@ def _link_subject(
     ).fetchall()
     for row in rows:
         again = row["value"] == draft.value != ""
-        if (draft.replaces or again) and row["subject"] == draft.subject:
+        later = draft.model_dump(include={"content", "language"}) if row["before"] else row
+        together = row["conversation"] == origin_of(draft.provenance).conversation
+        other = not together and is_other(draft.value, row["value"])
+        holds = not other or marks_change(later["content"], later["language"])
+        if (draft.replaces or again) and row["subject"] == draft.subject and holds:
             if not _are_apart(draft.value, row["value"]):
                 pair = (row_id, row["id"]) if row["before"] else (row["id"], row_id)
                 connection.execute(_LINK, (*pair, "supersedes", 1.0))

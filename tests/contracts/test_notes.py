@@ -80,9 +80,9 @@ def _with(source: TurnSource, **changes: str) -> NoteDraft:
 
 
 def test_a_later_note_of_a_subject_supersedes_the_earlier_one(store: Store) -> None:
-    named = {"subject": "i|name", "replaces": "true"}
-    first = note(store, "My name is Anna.", value="anna", **named)
-    second = note(store, "My name is Berta.", value="berta", **named)
+    where, named = talk(store), {"subject": "i|name", "replaces": "true"}
+    first = note(store, "My name is Anna.", value="anna", where=where, **named)
+    second = note(store, "My name is Berta.", value="berta", where=where, **named)
     kept = store.notes.load_note(ANN, first.note_id)
     assert (kept.superseded_by, kept.superseded_at) == (second.note_id, second.observed_at)
     assert contents(store, current=True) == ["My name is Berta."]
@@ -93,9 +93,31 @@ def test_a_later_note_of_a_subject_supersedes_the_earlier_one(store: Store) -> N
 
 def test_an_earlier_note_that_comes_later_is_the_superseded_one(store: Store) -> None:
     named = {"subject": "i|name", "replaces": "true"}
-    note(store, "My name is Berta.", value="berta", observed_at="2026-05-01", **named)
+    note(store, "My name is now Berta.", value="berta", observed_at="2026-05-01", **named)
     note(store, "My name is Anna.", value="anna", observed_at="2025-05-01", **named)
-    assert contents(store, current=True) == ["My name is Berta."]
+    assert contents(store, current=True) == ["My name is now Berta."]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "stay"),
+    [
+        ("I live in Rome.", "I live in Oslo.", 2),
+        ("I live in Rome.", "I now live in Oslo.", 1),
+        ("Я живу в Туле.", "Я переехал в Казань.", 1),
+        ("Я живу в Туле.", "Я живу в Казани.", 2),
+        ("Я живу у Львові.", "Тепер я живу в Києві.", 1),
+        ("我住在上海。", "我住在北京。", 2),
+        ("我住在上海。", "我搬到了北京。", 1),
+    ],
+)
+def test_of_two_conversations_only_what_says_that_it_changed_supersedes(
+    store: Store, first: str, second: str, stay: int
+) -> None:
+    one = note(store, first, subject="i|live", value="one", replaces="true")
+    note(store, second, subject="i|live", value="other", replaces="true")
+    assert len(contents(store, current=True)) == stay
+    links = store.notes.load_note(ANN, one.note_id).links
+    assert ("contradicts" in {link.kind for link in links}) == (stay == 2)
 
 
 def test_where_it_is_unclear_which_holds_both_stay_and_are_linked(store: Store) -> None:

@@ -9,10 +9,8 @@ from display.tree import outline, tree_view
 
 def node(name: str, *children: str, title: str = "", text: str = "") -> dict[str, Any]:
     summary = [{"text": text, "citations": []}] if text else []
-    return {
-        **{"node_id": name, "level": 1, "title": title, "leaves": 3, "children": list(children)},
-        **{"keywords": ["boats", "harbour"], "questions": [], "summary": summary},
-    }
+    label = f"{title or 'boats, harbour'} (3)"
+    return {"node_id": name, "label": label, "children": list(children), "summary": summary}
 
 
 FOUND = {
@@ -20,15 +18,15 @@ FOUND = {
     "tree": [
         node("r", "a", "b", "deeper", text="Boats land."),
         node("a", title="Guide <b>", text="<script>alert(1)</script>"),
-        node("b", "r"),
+        node("b"),
     ],
 }
 
 
-def test_an_outline_names_nodes_and_never_runs_in_circles() -> None:
+def test_an_outline_has_what_is_known_below_each_node() -> None:
     root = outline(FOUND)
-    assert (root.name, root.leaves, root.sentences) == ("boats, harbour", 3, ["Boats land."])
-    assert [one.name for one in root.below] == ["Guide <b>", "boats, harbour"]
+    assert (root.label, root.sentences) == ("boats, harbour (3)", ["Boats land."])
+    assert [one.label for one in root.below] == ["Guide <b> (3)", "boats, harbour (3)"]
     assert root.below[1].below == []
 
 

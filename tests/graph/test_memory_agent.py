@@ -288,3 +288,110 @@ def test_only_what_is_stored_is_noted_and_greetings_are_answered(
     assert len(session.notes.list_notes(auth)) == len(kept)
     run = say(session, talk(session, auth), "What did I note about the late fee?", auth)
     assert "rules" in run.result["answer"] and "(you" not in run.result["answer"]
+
+
+DENIED = (
+    (("I live in Porto.", "I do not live in Porto any more."), "Do I live in Porto?", "No."),
+    (("I work at Acme.",), "Do I work at Acme?", "Yes."),
+    (("We no longer use Jenkins.",), "Do we still use Jenkins?", "No."),
+    (("I live in Oslo, not in Rome.",), "Do I live in Oslo?", "Yes."),
+    (("Я живу в Казани.", "Я больше не живу в Казани."), "Я живу в Казани?", "Нет."),
+    (("Я не їм м'яса.",), "Чи їм я м'ясо?", "Ні."),
+    (("我不再住在上海了。",), "我住在上海吗？", "否。"),
+)
+
+
+@pytest.mark.parametrize(("stated", "asked", "verdict"), DENIED)
+def test_what_is_denied_is_no_and_what_is_stated_yes(
+    opened: Callable[..., Session], stated: Sequence[str], asked: str, verdict: str
+) -> None:
+    session = opened()
+    auth = AuthContext(tenant="default", user=asked.encode().hex()[-40:])
+    name = talk(session, auth)
+    for text in stated:
+        say(session, name, text, auth)
+    run = say(session, talk(session, auth), asked, auth)
+    assert (
+        run.result["answer"].startswith(f"{verdict} {stated[-1]}")
+        and "2026" in run.result["answer"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("stated", "asked"),
+    [
+        (("My birthday is on 3 May.", "My birthday is on 9 June."), "When is my birthday?"),
+        (("Я живу в Туле.", "Я живу в Казани."), "Где я живу?"),
+        (("Мій дедлайн 5 травня.", "Мій дедлайн 8 травня."), "Коли мій дедлайн?"),
+        (("我的生日是5月3日。", "我的生日是6月9日。"), "我的生日是什么时候？"),
+        (("I am allergic to nuts.", "I'm not allergic to nuts."), "Am I allergic to nuts?"),
+    ],
+)
+def test_what_two_conversations_state_differently_is_shown_with_both_days(
+    opened: Callable[..., Session], stated: tuple[str, str], asked: str
+) -> None:
+    session = opened()
+    auth = AuthContext(tenant="default", user=asked.encode().hex()[-40:])
+    for text in stated:
+        say(session, talk(session, auth), text, auth)
+    run = say(session, talk(session, auth), asked, auth)
+    (conflict,) = run.result["conflicts"]
+    cited = {run.result["claims"][at]["citations"][0]["quote"] for at in conflict["claims"]}
+    assert cited == set(stated)
+    assert run.result["answer"].count("2026") >= len(stated)
+
+
+@pytest.mark.parametrize(
+    ("stated", "asked"),
+    [
+        (("I live in Porto.", "My sister works at a bank."), "What do you know about me?"),
+        (("I live in Porto.", "My sister works at a bank."), "What have I told you?"),
+        (("Я живу в Казани.", "У меня аллергия на орехи."), "Что ты знаешь обо мне?"),
+        (("Я живу у Львові.", "У мене алергія на горіхи."), "Що я тобі розповідала?"),
+        (("我住在上海。", "我对花生过敏。"), "你知道我什么？"),
+    ],
+)
+def test_all_that_was_stated_is_listed_newest_first(
+    opened: Callable[..., Session], stated: tuple[str, str], asked: str
+) -> None:
+    session = opened()
+    auth = AuthContext(tenant="default", user=asked.encode().hex()[-40:])
+    empty = say(session, talk(session, auth), asked, auth)
+    assert empty.result["refused"] and "rules" not in empty.result["answer"]
+    for text in stated:
+        say(session, talk(session, auth), text, auth)
+    run = say(session, talk(session, auth), asked, auth)
+    assert [one["text"] for one in run.result["claims"]] == [*reversed(stated)]
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "words"),
+    [
+        ("What is the late fee?", "What is my shoe size?", "fee"),
+        ("What is the late fee?", "What is my late sister called?", "20 cents"),
+        ("Какой штраф за опоздание?", "Какой у меня размер обуви?", "штраф"),
+    ],
+)
+def test_a_question_of_oneself_takes_nothing_from_documents(
+    opened: Callable[..., Session], before: str, asked: str, words: str
+) -> None:
+    session = opened()
+    auth = AuthContext(tenant="default", user=asked.encode().hex()[-40:])
+    name = talk(session, auth)
+    say(session, name, "I live in Porto.", auth)
+    say(session, name, before, auth)
+    run = say(session, name, asked, auth)
+    assert run.result["refused"] and words not in run.result["answer"]
+
+
+@pytest.mark.parametrize(
+    "asked", ["What late fee does my daughter pay?", "What is our library's late fee?"]
+)
+def test_documents_answer_what_is_not_of_the_speaker_alone(
+    opened: Callable[..., Session], asked: str
+) -> None:
+    session = opened()
+    auth = AuthContext(tenant="default", user="paying")
+    name = talk(session, auth)
+    say(session, name, "My daughter is 7.", auth)
+    assert "20 cents" in say(session, name, asked, auth).result["answer"]

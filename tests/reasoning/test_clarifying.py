@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from core.types import Clarification, Evidence
 from reasoning import clarifying
 from reasoning.clarifying import (
+    answer_greeting,
     chosen,
     clarification_text,
     declined,
@@ -212,3 +213,27 @@ def test_a_reply_completes_the_question_or_takes_its_place() -> None:
     other = "Who maintains the refund API?"
     assert joined("Who owns it?", other, offered) == other
     assert joined("Who owns it?", "What about them?", PLAIN).startswith("Who owns it?")
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "begins"),
+    [
+        ("Thanks, that was really helpful, have a nice day!", "en", "Goodbye"),
+        ("Great, thanks a lot for explaining the refund API!", "en", "You are welcome"),
+        ("You are the best, thank you!", "en", "You are welcome"),
+        ("Спасибо большое, ты мне очень помог!", "ru", "Пожалуйста"),
+        ("Дуже дякую, це було корисно, гарного вечора!", "uk", "До побачення"),
+        ("谢谢你，帮了我大忙，祝你愉快！", "zh", "再见"),
+        ("Hello, what is the timeout?", "en", ""),
+        ("thanks for that, what is the timeout?", "en", ""),
+        ("Привет! Кто это?", "ru", ""),
+        ("Дякую! А хто це?", "uk", ""),
+        ("你好，最大超时是多少？", "zh", ""),
+        ("no thanks", "en", ""),
+    ],
+)
+def test_small_talk_gets_a_line_and_a_question_behind_it_none(
+    text: str, language: str, begins: str
+) -> None:
+    said = answer_greeting(text, language)
+    assert said.startswith(begins) if begins else said == ""

@@ -12,6 +12,7 @@ from core.types import Evidence, Plan, ToolSpec, Understanding
 from reasoning.rendering import render_answer
 from reasoning.rules.answering.summaries import AskedSummary, asked_summary
 from reasoning.rules.reasoner import RulesReasoner
+from reasoning.types import Turn
 
 TOOLS = [
     ToolSpec(name=name, base=name, purpose="Find passages.", arguments={})
@@ -25,6 +26,10 @@ TOOLS = [
         ("en", "What is this collection about?"),
         ("en", "Can you give me a brief summary of the documentation?"),
         ("en", "What topics do these documents cover"),
+        ("en", "What are the main themes?"),
+        ("ru", "Какие здесь основные темы?"),
+        ("uk", "Які головні теми?"),
+        ("zh", "主要主题是什么？"),
         ("en", "What documents are there?"),
         ("ru", "О чём эта коллекция?"),
         ("ru", "Кратко перескажи все документы"),
@@ -38,6 +43,7 @@ def test_a_question_about_the_collection(language: str, question: str) -> None:
     found = asked_summary(question, language)
     assert found is not None
     assert (found.name, found.sure, found.here) == ("", True, False)
+    assert found.themes == any(word in question for word in ("theme", "topic", "тем", "主题"))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +51,6 @@ def test_a_question_about_the_collection(language: str, question: str) -> None:
     [
         ("en", "Summarise Dune", "Dune", True),
         ("en", "Give me a summary of the document guide.md", "guide.md", True),
-        ("en", "Summarize the chapter on the Normans in three sentences", "the Normans", True),
         ("en", "What is Gilead about?", "Gilead", False),
         ("en", "Summarise the causes of the war", "the causes of the war", False),
         ("ru", "О чём книга «Идиот»?", "Идиот", True),
@@ -58,23 +63,19 @@ def test_a_question_about_the_collection(language: str, question: str) -> None:
 def test_a_question_about_a_document(language: str, question: str, name: str, sure: bool) -> None:
     found = asked_summary(question, language)
     assert found is not None
-    assert (found.name, found.sure, found.chapter) == (name, sure, 0)
+    assert (found.name, found.sure, found.part) == (name, sure, "")
 
 
 @pytest.mark.parametrize(
     ("language", "question"),
     [
         ("en", "What is this about?"),
-        ("en", "What are the main themes?"),
         ("en", "Give me an overview"),
         ("en", "Summarise"),
         ("ru", "О чём это?"),
-        ("ru", "Какие здесь основные темы?"),
         ("ru", "Дай краткий обзор"),
         ("uk", "Про що це?"),
-        ("uk", "Які головні теми?"),
         ("zh", "这讲的是什么？"),
-        ("zh", "主要主题是什么？"),
         ("zh", "请概述一下"),
     ],
 )
@@ -82,11 +83,10 @@ def test_a_question_about_all_there_is(language: str, question: str) -> None:
     found = asked_summary(question, language)
     assert found is not None
     assert (found.name, found.sure, found.here) == ("", True, True)
-    assert found.themes == any(word in question for word in ("theme", "тем", "主题"))
 
 
 @pytest.mark.parametrize(
-    ("language", "question", "name", "chapter"),
+    ("language", "question", "name", "number"),
     [
         ("en", "Summarise chapter 3", "", 3),
         ("en", "Give me an overview of the third chapter of Gilead", "Gilead", 3),
@@ -99,8 +99,54 @@ def test_a_question_about_all_there_is(language: str, question: str) -> None:
         ("zh", "概括《红楼梦》的第3章", "红楼梦", 3),
     ],
 )
-def test_a_question_about_a_chapter(language: str, question: str, name: str, chapter: int) -> None:
-    assert asked_summary(question, language) == AskedSummary(name, sure=True, chapter=chapter)
+def test_a_question_about_a_chapter(language: str, question: str, name: str, number: int) -> None:
+    found = AskedSummary(name, sure=True, part=str(number), here=not name, near=True)
+    assert asked_summary(question, language) == found
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "part"),
+    [
+        ("en", "Summarize the chapter on the Normans in three sentences", "the Normans"),
+        ("en", "Summarise the maintenance chapter", "maintenance"),
+        ("en", "tl;dr of the part on spare parts", "the part on spare parts"),
+        ("ru", "Перескажи раздел об экскурсиях", "экскурсиях"),
+        ("uk", "Стисло перекажи розділ «Збір меду»", "Збір меду"),
+        ("zh", "总结一下设备维护那一章", "设备维护"),
+    ],
+)
+def test_a_chapter_is_asked_for_by_its_heading(language: str, question: str, part: str) -> None:
+    found = asked_summary(question, language)
+    assert found is not None
+    assert (found.name, found.sure, found.part, found.here) == ("", True, part, True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "fragment", "name", "part"),
+    [
+        ("Summarise chapter 2 of Gilead", "And chapter 3?", "Gilead", "3"),
+        ("What is Gilead about?", "And the chapter on rain?", "Gilead", "rain"),
+        ("Перескажи главу 2 «Идиота»", "А глава 3?", "Идиота", "3"),
+        ("Перекажи розділ 2 «Тигролови»", "А розділ 1?", "Тигролови", "1"),
+        ("总结《红楼梦》第二章", "第三章呢?", "红楼梦", "3"),
+        ("Summarise Gilead", "What are the main themes?", "", ""),
+    ],
+)
+def test_a_later_turn_asks_for_another_part(
+    asked: str, fragment: str, name: str, part: str
+) -> None:
+    query = reasoner().understand(fragment, [Turn(asked, "It rains.")])
+    call = reasoner().plan(query, TOOLS).questions[0].calls[0]
+    assert (call.arguments["document"], call.arguments["part"]) == (name, part)
+
+
+@pytest.mark.parametrize(
+    ("between", "goes_on"), [("How old is Ames?", True), ("Who wrote the chapter on snow?", False)]
+)
+def test_a_chapter_is_asked_for_behind_another_question(between: str, goes_on: bool) -> None:
+    turns = [Turn(asked, "It rains.") for asked in ("Summarise Gilead", between)]
+    query = reasoner().understand("And the chapter on rain?", turns)
+    assert query.question.startswith("Summarise the chapter on rain") is goes_on
 
 
 @pytest.mark.parametrize(

@@ -347,6 +347,16 @@ def test_a_document_of_one_leaf_is_shown(shelf: Shelf, index: MakeIndex) -> None
     assert alone["summary"][0]["text"].startswith("The garden has a tulip")
 
 
+def test_documents_that_say_the_same_are_one_node(shelf: Shelf, index: MakeIndex) -> None:
+    same = ["The garden has a tulip and an old hedge."]
+    shelf.put({"long": texts("harbour", 1), **{f"copy{n}": same for n in range(40)}})
+    build_tree(index())
+    found = viewed(index()).describe(100)["tree"]
+    copies = [one for one in found if one["copies"] > 1]
+    assert [(one["copies"], one["label"].endswith("(1) × 40")) for one in copies] == [(40, True)]
+    assert sum(copies[0]["node_id"] in one["children"] for one in found) >= 1
+
+
 @pytest.mark.parametrize(
     ("language", "text", "wanted"),
     [

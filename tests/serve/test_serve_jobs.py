@@ -175,3 +175,16 @@ def test_a_job_that_was_erased_does_not_come_back(rows: JobRows, session: Sessio
     rows.save(row)
     assert rows.find("gone1") is None
     session.store.maintenance.tidy()
+
+
+def test_a_tree_is_built_as_a_job(served: Served) -> None:
+    uploaded(served, "stoat.md", "# Stoat\n\nA stoat changes its coat in winter, and it is white.")
+    params = {"collection": "uploaded"}
+    with served.client("writer") as client:
+        sent = client.post("/api/v1/tree", params=params)
+        assert (sent.status_code, sent.json()["kind"]) == (202, "tree")
+        job = finished(served, sent.json())
+        assert (job["state"], job["error"], job["done"], job["total"]) == ("done", "", 0, 0)
+        whole = client.get("/api/v1/tree", params=params | {"depth": 0}).json()
+        assert job["tree"].pop("seconds") > 0
+        assert job["tree"] == whole

@@ -206,7 +206,7 @@ def test_of_a_chapter_that_is_not_there_those_are_named_that_are(
         replace(chunk, section=title) for chunk, (title, _) in zip(one.chunks, GILEAD, strict=True)
     ]
     write(store, collection, [replace(one, chunks=chunks)], embedder)
-    arguments = {"document": "Gilead", "chapter": 9, "language": "en"}
+    arguments = {"document": "Gilead", "part": "9", "language": "en"}
     found = Toolbox(index()).run("summarise", arguments, ANN, time.monotonic() + 60)
     assert [item.section for item in found.evidence] == [title for title, _ in GILEAD]
     rows = [(1, f"c{n}", f"Gilead › {title}") for n, title in enumerate(("Arrival", "Winter"))]
@@ -218,3 +218,7 @@ def test_a_part_is_found_with_its_whole() -> None:
     titles = {1: "Tramway report", 2: "Orchard handbook"}
     assert find_section(rows, "the risks of the tram project", titles) == [["r"]]
     assert find_section(rows, "the risks of the bakery", titles) == []
+    rows = [(1, "t", "Chapter 1: Tickets"), (1, "m", "Chapter 2: Care of vessels and of all piers")]
+    assert find_section(rows, "vessels", titles) == []
+    assert find_section(rows, "vessels", titles, sure=True) == [["m"]]
+    assert find_section(rows, "tickets", titles) == [["t"]]

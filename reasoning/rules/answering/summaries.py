@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from core.language.detect import detect_language
 from core.language.numbering import number_of
 from core.language.passages import LONGEST
 from core.metadata import EXTRACTS, LISTED_CHUNKS, ROW
@@ -21,6 +22,7 @@ SUMMARISE = "summarise"
 SEARCH, TREE_SEARCH = "search", "search_tree"
 QUOTES = "\"'“”‘’«»„《》「」『』`"
 END_MARKS = " \t\n?？.。!！…"
+MARKS = f"{END_MARKS},，:："
 QUOTED = re.compile(rf"^[{QUOTES}](.+)[{QUOTES}]$")
 FILE_NAME = re.compile(r"\S\.[A-Za-z]\w{0,4}$|\w/\w")
 
@@ -29,14 +31,15 @@ class AskedSummary(NamedTuple):
     """Hold the name of the document asked about, "" for the collection.
 
     `sure` tells that nothing else can be meant, so that an absent document is refused, and `near`
-    that a document is meant by a name like that; `chapter` is the number of one of its chapters, 0
-    for none. A `topic` of that name will do where a summary of it is wanted. `here` is all there
-    is, or what was spoken of before. `themes` are to be listed, in so many `sentences`, 0 for any.
+    that a document is meant by a name like that; `part` is the number or the heading of one of its
+    chapters, "" for none. A `topic` of that name will do where a summary of it is wanted. `here` is
+    what was spoken of before, or else all there is. `themes` are to be listed, in so many
+    `sentences`, 0 for any.
     """
 
     name: str
     sure: bool
-    chapter: int = 0
+    part: str = ""
     topic: bool = False
     here: bool = False
     near: bool = False
@@ -50,7 +53,10 @@ class _Forms(NamedTuple):
     asked: list[re.Pattern[str]]
     about: list[re.Pattern[str]]
     chapter: list[re.Pattern[str]]
+    bare: re.Pattern[str]
     noun: re.Pattern[str]
+    section: re.Pattern[str]
+    again: str
     length: re.Pattern[str]
     themes: re.Pattern[str]
 
@@ -78,9 +84,11 @@ def _forms(language: str) -> _Forms | None:
     )
     names = ("here", "collection", "asked", "about", "chapter")
     here, whole, asked, about, chapter = ([compiled(one) for one in patterns[n]] for n in names)
-    forms = (noun, patterns["length"], patterns["themes"])
-    named_so, length, themes = (re.compile(one, re.IGNORECASE) for one in forms)
-    return _Forms(here, whole, asked, about, chapter, named_so, length, themes)
+    last = (noun, patterns["section"], patterns["length"], patterns["themes"])
+    named_so, section, length, themes = (re.compile(one, re.IGNORECASE) for one in last)
+    again = patterns["again"]
+    kinds = (here, whole, asked, about, chapter)
+    return _Forms(*kinds, compiled("NAME"), named_so, section, again, length, themes)
 
 
 def asked_summary(question: str, language: str) -> AskedSummary | None:
@@ -91,16 +99,39 @@ def asked_summary(question: str, language: str) -> AskedSummary | None:
     whole = " ".join(question.split()).strip(END_MARKS)
     if len(whole) > LONGEST:
         return None
-    known = find_language(language)
-    for forms in filter(None, map(_forms, (known.code, *known.near))):
+    words = lexicon(language)
+    for forms in _near_forms(language):
         length = forms.length.search(whole)
-        text = forms.length.sub("", whole, count=1).strip(f"{END_MARKS},，:：")
+        text = forms.length.sub("", whole, count=1).strip(MARKS)
         asked = _asked(text, forms)
-        if asked is not None:
+        bare = forms.bare.fullmatch(text) if asked is None else None
+        if bare and length and whole[: length.start()].rstrip(MARKS).endswith(bare["name"]):
+            asked = _named(bare["name"], forms, wanted=False)  # "X in two sentences, please"
+        if asked is not None and (asked.sure or asked.topic or not words.is_question(asked.name)):
+            if asked.name.casefold() in words.any_of("pronoun"):
+                asked = asked._replace(name="", sure=True, here=True)
             most = 0 if length is None else 1 if length["one"] else number_of(length["count"])
             themes = forms.themes.search(text.replace(asked.name, "")) is not None
             return asked._replace(sentences=most, themes=themes)
     return None
+
+
+def continued_summary(fragment: str, earlier: Sequence[str], language: str) -> str:
+    """Return the question for the chapter that a fragment names, "" where no summary was asked.
+
+    "And the next chapter?" goes on with a summary, unless the last question asks of a chapter, too.
+    """
+    asked = [asked_summary(one, detect_language(one)) is not None for one in earlier]
+    for forms in _near_forms(language) if any(asked) else ():
+        fits = asked[-1] or not forms.section.search(earlier[-1])
+        if fits and _named(fragment, forms, wanted=True).part:
+            return forms.again.format(part=fragment)
+    return ""
+
+
+def _near_forms(language: str) -> list[_Forms]:
+    known = find_language(language)
+    return [forms for one in (known.code, *known.near) if (forms := _forms(one)) is not None]
 
 
 def _asked(text: str, forms: _Forms) -> AskedSummary | None:
@@ -110,7 +141,8 @@ def _asked(text: str, forms: _Forms) -> AskedSummary | None:
     for wanted, found in ((True, forms.asked), (False, forms.about)):
         for match in filter(None, (form.fullmatch(text) for form in found)):
             return _named(match["name"].strip(), forms, wanted=wanted)
-    return None
+    chapter = _numbered(text, forms, wanted=False)  # "And chapter 3?"
+    return chapter._replace(sure=False, topic=True) if chapter is not None else None
 
 
 def _named(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary:
@@ -118,22 +150,34 @@ def _named(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary:
 
     Else two of three must hold: a summary is wanted, "document" is said, it is written as a title.
     """
-    for chapter in filter(None, (form.fullmatch(name) for form in forms.chapter)):
-        number = number_of(chapter["number"])
-        if number:
-            whole = _named(chapter["whole"], forms, wanted=wanted).name if chapter["whole"] else ""
-            return AskedSummary(whole, sure=True, chapter=number)
+    numbered = _numbered(name, forms, wanted=wanted)
+    if numbered is not None:
+        return numbered
     match = forms.noun.fullmatch(name)
     bare = (match["after"] or match["before"]).strip() if match is not None else name
     quoted = QUOTED.match(bare)
     plain = any(len(word) > 3 and not word[0].isupper() for word in bare.split())
     titled = not plain and bare != bare.lower()
-    has_noun = match is not None
+    is_part = forms.section.search(name) is not None
+    has_noun = match is not None or is_part
     sure = (has_noun and wanted) or (titled and (has_noun or wanted))
     exact = quoted is not None or FILE_NAME.search(bare) is not None
     shown = quoted[1].strip() if quoted else bare
+    if is_part:
+        return AskedSummary("", sure=sure or exact, part=shown, topic=wanted, here=True)
     topic = wanted and not has_noun and not exact
     return AskedSummary(shown, sure=sure or exact, topic=topic, near=sure or exact or has_noun)
+
+
+def _numbered(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary | None:
+    """Return the chapter of a number, None for another name."""
+    for chapter in filter(None, (form.fullmatch(name) for form in forms.chapter)):
+        number = number_of(chapter["number"])
+        if number:
+            whole = _named(chapter["whole"], forms, wanted=wanted).name if chapter["whole"] else ""
+            found = AskedSummary(whole, sure=True, part=str(number), near=True)
+            return found if whole else found._replace(here=True)
+    return None
 
 
 def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
@@ -147,14 +191,11 @@ def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolS
     asked = asked_summary(text, understanding.language) if spec else None
     if spec is None or asked is None:
         return plan
-    words = lexicon(understanding.language)
-    if asked.name.casefold() in words.any_of("pronoun"):
-        asked = asked._replace(name="", sure=True, here=True)
     if part and part.about and asked.here:  # what was spoken of before, or else all there is
         asked = asked._replace(name=part.about)
     arguments = {
         "document": asked.name,
-        "chapter": asked.chapter,
+        "part": asked.part,
         "topic": asked.topic,
         "near": asked.near,
         "here": asked.here,
@@ -172,7 +213,7 @@ def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolS
         text=text,
         query=understanding.question,
         language=understanding.language,
-        wants="text" if (asked.name and not asked.here) or asked.chapter else "list",
+        wants="text" if (asked.name and not asked.here) or asked.part else "list",
         calls=[Call(tool=spec.name, arguments=arguments), *([] if asked.sure else beside)],
     )
     return Plan(questions=[question])
@@ -189,10 +230,10 @@ def only_summarises(question: SubQuestion) -> bool:
     return bool(question.calls) and all(call.tool == SUMMARISE for call in question.calls)
 
 
-def chapter_asked(plan: Plan | None) -> int:
-    """Return the number of the chapter that a summary is asked of, 0 for none."""
+def part_asked(plan: Plan | None) -> str:
+    """Return the number or heading of the chapter that a summary is asked of, "" for none."""
     calls = [call for question in plan.questions for call in question.calls] if plan else []
-    return next((one.arguments.get("chapter", 0) for one in calls if one.tool == SUMMARISE), 0)
+    return next((one.arguments.get("part", "") for one in calls if one.tool == SUMMARISE), "")
 
 
 def map_summary_rows(evidence: Sequence[Evidence]) -> dict[str, Evidence]:

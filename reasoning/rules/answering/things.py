@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from reasoning.rules.lexicon import STEERING, Lexicon
 from reasoning.rules.values.value_spans import asked_noun
 
 ARTICLES = ("determiner", "indefinite", "theirs")
+GENITIVE = "gent"
+KINDS = ("n", "a")  # nouns and adjectives, in the Chinese dictionary
 LEADING = (*ARTICLES, "preposition", "inverting", "be")
 
 
@@ -30,35 +33,45 @@ def things_asked(text: str, words: Lexicon, *, wanted: bool = False) -> list[Thi
     """
     asked = "" if wanted else asked_noun(text, words)
     if not words.known.spaced:
-        bare = words.remove(text, *STEERING, "question", "number", "date", "person", "place")
+        bare = words.remove(text, *STEERING, "number", "date", "person", "place", "question")
         pieces = (one for one, _, _ in segment(bare, "default"))
-        phrases = [[one] for one in pieces if part_of_speech(one)[:1] in ("n", "a")]
+        # A word of one sign is a unit, or the half of one that the dictionary lacks.
+        phrases = [[one] for one in pieces if len(one) > 1 and part_of_speech(one)[:1] in KINDS]
     else:
         found = words_of(text)
         made = _by_dictionary(found, words) if words.known.dictionary else _by_place(found, words)
         phrases = [[one.text for one in some] for some in made if some[-1].plain]
-    things = [Thing(some[-1], tuple(some[:-1])) for some in phrases]
+    extreme = re.compile("|".join(words.known.read("claims").get("extremes", ())) or "(?!)")
+    things = [
+        Thing(some[-1], tuple(one for one in some[:-1] if not extreme.match(one.casefold())))
+        for some in phrases
+    ]
     return [one for one in dict.fromkeys(things) if one.noun.casefold() != asked]
 
 
 def _by_dictionary(found: list[Word], words: Lexicon) -> Iterator[list[Word]]:
-    """Yield each noun with the adjectives right before it."""
-    small, phrase = stopwords(words.language), list[Word]()
-    for one in found:
-        read = readings(one.low, words.known.dictionary)[:1]
-        kind = read[0].pos if read and one.low not in small else ""
-        if words.found("question", one.text) or kind not in ("NOUN", "ADJF"):
-            phrase = []
-        elif kind == "ADJF":
-            phrase.append(one)
-        else:
+    """Yield each noun with the adjectives right before it, but one that another noun explains."""
+    read = [_read(one, words) for one in found]
+    phrase: list[Word] = []
+    asked = False  # "какой штраф": the noun is what is asked for
+    for one, (kind, _), then in zip(found, read, [*read[1:], ("", "")], strict=True):
+        if kind == "NOUN" and then != ("NOUN", GENITIVE) and not asked:
             yield [*phrase, one]
-            phrase = []
+        asked = words.found("question", one.text) or (asked and kind == "ADJF")
+        phrase = [*phrase, one] if kind == "ADJF" else []
+
+
+def _read(word: Word, words: Lexicon) -> tuple[str, str]:
+    """Return the part of speech and the case of a word, "" for a small one."""
+    found = readings(word.low, words.known.dictionary)[:1]
+    small = word.low in stopwords(words.language) or words.found("question", word.text)
+    return (found[0].pos, found[0].case) if found and not small else ("", "")
 
 
 def _by_place(found: list[Word], words: Lexicon) -> Iterator[list[Word]]:
-    """Yield each phrase behind an article, a preposition or an auxiliary."""
-    leading, inverting = words.any_of(*LEADING), words.any_of("inverting")
+    """Yield each phrase behind an article, a preposition or an auxiliary, but one before "of"."""
+    leading = words.any_of(*LEADING) - words.any_of("infinitive")
+    inverting = words.any_of("inverting")
     articles, small = words.any_of(*ARTICLES), stopwords(words.language)
     phrase: list[Word] = []
     led = first = brings = False
@@ -73,7 +86,7 @@ def _by_place(found: list[Word], words: Lexicon) -> Iterator[list[Word]]:
         # "Where do the tyres hang?", "Is the wood free?": what comes last is no noun.
         if brings and not verb and len(phrase) > 1:
             phrase.pop()
-        if phrase:
+        if phrase and not (one is not None and one.low in words.any_of("belonging")):
             yield phrase
         first = one is not None and one.low in articles
         opens = one is not None and (one.low in inverting or (leads and not one.start))

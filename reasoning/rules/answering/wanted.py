@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from core.language.analysis import content_terms, query_terms, terms
 from core.language.cues import cues
@@ -20,20 +20,30 @@ from reasoning.rules.lexicon import STEERING, Lexicon, lexicon
 from reasoning.rules.topic import entities, focus, topic
 from reasoning.rules.values.forms import counted_noun, form_asked, forms
 from reasoning.rules.values.nameless import NO_ACT, AskedAct, asked_act
-from reasoning.rules.values.value_spans import wanted_noun
+from reasoning.rules.values.value_spans import asked_noun, wanted_noun
 
 TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause; chosen, not measured
 ENTITY_WEIGHT = 1.5  # chosen, not measured
 LEAST_IN_HEADING = 0.5  # the share of a question that a heading must say; chosen, not measured
 FORMED: tuple[AnswerKind, ...] = ("text", "number", "date")
-# Words of a question of which none is by the way: of such over single articles 3 of 98 (en) and 6
-# of 80 (ru) are answered by a sentence without a word near to an unknown one; of longer ones 12 and
-# 31 of 100.
-FEW_WORDS = 3
 CODE = re.compile(r"(?<![\w.,-])(?:[^\W\d_]+-?\d[\w-]*|(?:19|20)\d\d(?![\d.,]\d|\d))", re.ASCII)
 UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word never used
 # Terms that are equivalent, terms that are nearly so, and what finding one of them is worth.
 Group = tuple[frozenset[str], frozenset[str], float]
+
+
+class NamedThing(NamedTuple):
+    """Hold a noun of a question with its terms, and the words before it with theirs."""
+
+    noun: str
+    terms: frozenset[str]
+    beside: tuple[tuple[str, frozenset[str]], ...] = ()
+    is_wanted: bool = False
+
+    @property
+    def parts(self) -> list[tuple[str, frozenset[str]]]:
+        """Return all but a noun that is asked for, which a value need not say."""
+        return [*([] if self.is_wanted else [(self.noun, self.terms)]), *self.beside]
 
 
 @dataclass(frozen=True)
@@ -47,9 +57,9 @@ class QueryTerms:
     and `text` is the question as written, with the topic it leaves out. `defines`, `enumerates`
     and `howto` tell that it asks what something is, for several things, for a way to do something;
     `form` is the form of number or date asked for ("version"), `counted` the terms of the noun
-    whose number is asked for, `act` what the one asked for does ("who repaired …"), `unknown`
-    groups of things that the question names and the collection has not, one of each being needed,
-    `codes` its years and words with digits ("Q5").
+    whose number is asked for, `act` what the one asked for does ("who repaired …"), `things`
+    are what the question names, `is_short` tells that it says little else, `unknown` are terms of
+    things that no document has, `codes` its years and words with digits ("Q5").
     """
 
     groups: tuple[Group, ...]
@@ -69,7 +79,9 @@ class QueryTerms:
     form: str = ""
     counted: frozenset[str] = frozenset()
     act: AskedAct = NO_ACT
-    unknown: tuple[tuple[str, ...], ...] = ()
+    things: tuple[NamedThing, ...] = ()
+    is_short: bool = False
+    unknown: frozenset[str] = frozenset()
     codes: tuple[str, ...] = ()
 
     def matched(self, found: frozenset[str]) -> set[int]:
@@ -129,6 +141,8 @@ def analyse(
         groups.append((group, _synonyms(group, words), weight))
     noun, kind, form = asked_kind(question, words)
     unused = weights([UNUSED_TERM])[UNUSED_TERM]
+    things = _things(question, words)
+    rarities = weights(sorted({term for one in things for _, group in one.parts for term in group}))
     mine = groups[: len(own)]
     absent = sum(w for group, _, w in mine if min(rarity[t] for t in group) >= unused)
     counted = frozenset[str]() if form else counted_noun(question.text, words)
@@ -154,35 +168,30 @@ def analyse(
         counted=counted | _synonyms(counted, words),
         act=asked_act(question.text, words) if kind == "person" else NO_ACT,
         codes=tuple(CODE.findall(question.text)),
-        unknown=_unknown(question, names, len(own), words, weights),
+        things=things,
+        is_short=len(own) <= words.known.read("claims").get("few_words", 0),
+        unknown=frozenset(one for one, weight in rarities.items() if weight >= unused),
     )
 
 
-def _unknown(
-    question: SubQuestion,
-    names: Sequence[frozenset[str]],
-    own: int,
-    words: Lexicon,
-    weights: TermWeights,
-) -> tuple[tuple[str, ...], ...]:
-    """Return what a question names that the collection has not, of each group one is needed.
+def _things(question: SubQuestion, words: Lexicon) -> tuple[NamedThing, ...]:
+    """Return the things that a question names, unless it leaves out what it is about."""
+    asked = asked_noun(question.text, words)
+    found = [] if question.about else things_asked(question.text, words, wanted=True)
 
-    Of a question of a few words everything is needed; else nothing may be left that is known.
-    """
-    things = [] if question.about else things_asked(question.text, words)
-    parts = [part for thing in things for part in (thing.noun, *thing.beside)]
-    groups = {part: frozenset(terms(part, words.language)) for part in parts}
-    known = {part: group | _synonyms(group, words) for part, group in groups.items()}
-    rarity = weights(sorted({UNUSED_TERM, *set().union(*names, *known.values())}))
+    def group(word: str) -> frozenset[str]:
+        own = frozenset(terms(word, words.language))
+        return own | _synonyms(own, words)
 
-    def absent(group: frozenset[str]) -> bool:
-        return all(rarity[term] >= rarity[UNUSED_TERM] for term in group)
-
-    if own <= FEW_WORDS:
-        return tuple((part,) for part, group in known.items() if absent(group))
-    nouns = tuple(one.noun for one in things)
-    all_absent = all(absent(known[one]) for one in nouns) and all(map(absent, names))
-    return (nouns,) if nouns and all_absent else ()
+    return tuple(
+        NamedThing(
+            one.noun,
+            group(one.noun),
+            tuple((beside, group(beside)) for beside in one.beside),
+            is_wanted=one.noun.casefold() == asked,
+        )
+        for one in found
+    )
 
 
 def _asks_way(question: SubQuestion, lists: Lexicon) -> bool:

@@ -76,7 +76,7 @@ export function pause(milliseconds, signal) {
   });
 }
 
-const STAGES = { files: "reading", chunks: "indexing", vectors: "indexing", second: "indexing", index: "indexing" };
+const STAGES = { files: "reading", chunks: "indexing", vectors: "indexing", second: "indexing", index: "indexing", tree: "building the tree" };
 
 /** Say in words how far a job is. */
 export function jobText(job) {
@@ -84,7 +84,7 @@ export function jobText(job) {
   if (job.state === "running") return STAGES[job.stage] || "reading";
   if (job.state === "failed") return job.error;
   if (job.state === "cancelled") return "cancelled";
-  if (job.kind === "deletion") return "deleted";
+  if (job.kind !== "upload") return job.kind === "deletion" ? "deleted" : "built";
   return [`${job.chunks.toLocaleString()} ${job.chunks === 1 ? "passage" : "passages"}`, ...job.notes].join(" · ");
 }
 

@@ -4,7 +4,6 @@ import { errorText } from "../api.js";
 import { el, fill } from "../dom.js";
 
 const DEPTH = 2; // levels below the root
-const NAMED = 5; // keywords that name a node without a title
 
 /** Return a part that reads the tree of `target()` when it is opened. */
 export function treePanel(app, target) {
@@ -24,13 +23,12 @@ export function treePanel(app, target) {
 
 function outline(found) {
   const known = new Map(found.tree.map((one) => [one.node_id, one]));
-  const drawn = (node, above, depth) => {
-    const inside = new Set([...above, node.node_id]);
-    const below = node.children.filter((one) => known.has(one) && !inside.has(one));
+  const drawn = (node, depth) => {
+    const below = node.children.filter((one) => known.has(one));
     return el("details", { open: depth < 2 },
-      el("summary", null, `${node.title || node.keywords.slice(0, NAMED).join(", ")} (${node.leaves})`),
+      el("summary", null, node.label),
       el("p", null, node.summary.map((one) => one.text).join(" ")),
-      below.length ? el("ul", null, below.map((one) => el("li", null, drawn(known.get(one), inside, depth + 1)))) : null);
+      below.length ? el("ul", null, below.map((one) => el("li", null, drawn(known.get(one), depth + 1)))) : null);
   };
-  return drawn(found.tree[0], new Set(), 0);
+  return drawn(found.tree[0], 0);
 }
