@@ -87,7 +87,7 @@ class Session:
         lock = lock or locked(settings, create=create)  # who is refused loads no model
         with ExitStack() as undone:
             undone.callback(lock.release)
-            self.embedder = self._embedder(needs_embedder)
+            self.embedder = self._model(open_embedder, needs_embedder, "keyword search only")
             self.model_id = self.embedder.model_id if self.embedder else NO_MODEL
             self.store = Store(
                 settings, self.model_id, create=create, lock=lock, check_later=check_later
@@ -96,7 +96,7 @@ class Session:
             undone.callback(self.store.close)
             self.caches = open_caches(settings, self.store.folder)
             undone.callback(self.caches.close)
-            self.second = self._second(needs_embedder)
+            self.second = self._model(open_second, needs_embedder, "one embedder alone")
             undone.pop_all()
         self.catalogue, self.intake = self.store.catalogue, self.store.intake
         self.runs, self.accounts = self.store.runs, self.store.accounts
@@ -124,22 +124,15 @@ class Session:
         """Return what callers should know: models that are missing, and damage found."""
         return [*self._warnings, *self.store.warnings()]
 
-    def _embedder(self, needed: bool) -> Embedder | None:
+    def _model(
+        self, opened: Callable[[Settings], Embedder | None], needed: bool, without: str
+    ) -> Embedder | None:
         try:
-            return open_embedder(self.settings)
+            return opened(self.settings)
         except ModelError as error:
             if needed:
                 raise
-            self._warnings.append(f"keyword search only: {error}")
-        return None
-
-    def _second(self, needed: bool) -> Embedder | None:
-        try:
-            return open_second(self.settings)
-        except ModelError as error:
-            if needed:
-                raise
-            self._warnings.append(f"one embedder alone: {error}")
+            self._warnings.append(f"{without}: {error}")
         return None
 
     def index(self, collection: Collection) -> Index:

@@ -44,10 +44,7 @@ class StudioSession:
         session = Session(settings)
         try:
             context = session.context(
-                auth,
-                settings.studio.collection,
-                clarify=settings.studio.clarify,
-                recalls=True,
+                auth, settings.studio.collection, clarify=settings.studio.clarify, recalls=True
             )
         except BaseException:
             session.close()  # so that the operator can ingest what is missing

@@ -218,7 +218,7 @@ def looked(data: Path, words: dict[str, str], collection: str = "default") -> di
         from cli.options import opened
         from core.settings import load_settings
         from ingest.vectors import repair
-        from serve.searching import searched
+        from serve.searching import describe_passages, find_passages
 
         app.session.open_embedder = lambda settings: InstantEmbedder()  # type: ignore[attr-defined]
         found: dict[str, Any] = {}
@@ -231,7 +231,9 @@ def looked(data: Path, words: dict[str, str], collection: str = "default") -> di
             found["warnings"] = session.warnings
             found["lost"], found["doubled"] = [], []
             for word, document in words.items():
-                reply = searched(session, READER, word, collection, "keyword", 8)
+                reply = describe_passages(
+                    session, find_passages(session, READER, word, collection, "keyword", 8)
+                )
                 hits = [one["document_id"] for one in reply["results"]]
                 if document not in hits:
                     found["lost"].append(document)

@@ -113,7 +113,7 @@ def asked(folder: Path, questions: Sequence[str], given: dict[str, Any]) -> dict
 
 def put(session: Any, questions: Sequence[str]) -> tuple[list[Any], list[str]]:  # noqa: ANN401
     """Return the results of questions to an open session, and the warnings with them."""
-    from serve.searching import searched
+    from serve.searching import describe_passages, find_passages
 
     results: list[Any] = []
     said: list[str] = []
@@ -123,7 +123,9 @@ def put(session: Any, questions: Sequence[str]) -> tuple[list[Any], list[str]]: 
     )
     for number, question in enumerate(questions):
         auth = callers[number % 2]
-        reply = searched(session, auth, question, "main", "hybrid", 8)
+        reply = describe_passages(
+            session, find_passages(session, auth, question, "main", "hybrid", 8)
+        )
         results.append(
             [(item["chunk_id"], item["document_id"], _sum(item)) for item in reply["results"]]
         )

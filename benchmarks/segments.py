@@ -96,15 +96,15 @@ def floor(store: Store, collection: Collection) -> Callable[[list[str], Any], No
     """Return the bare search: matrix product, partition, bm25s."""
     import bm25s
 
-    from stores.segments.rows import Columns, Rows, read_rows, snapshot
+    from stores.segments.postings import weighted_terms
+    from stores.segments.rows import Rows, read_rows, snapshot
 
     with snapshot(parts(store).database) as connection:
-        rows = Rows(collection.id, MODEL, None)
+        rows = Rows(collection.id, MODEL, words=False)
         for _ in rows.extend(connection):
             pass
-        columns = Columns(3, 2, 2)
         batches = read_rows(connection, collection.id, MODEL, 0, words=True)
-        texts = [columns.terms(*row[5:9]) for batch in batches for row in batch]
+        texts = [weighted_terms(*row[5:9]) for batch in batches for row in batch]
     matrix = rows.with_postings(None).vectors
     bare = bm25s.BM25(k1=1.5, b=0.75)
     bare.index(texts, show_progress=False)

@@ -213,10 +213,10 @@ class Library(RuleBasedStateMachine):
         rows = self._rows()
         row = draw.choice(rows)  # type: ignore[attr-defined]
         for token in TOKEN.findall(row["text"]):
-            found = store_parts(self._store).fulltext.search(
-                AUTH, self._collection.id, [{token}], 5
+            found = self._store.search.candidates(
+                AUTH, self._collection.id, terms=[{token}], vector=None, pool=5
             )
-            assert row["chunk_id"] in [key for key, _ in found]
+            assert row["chunk_id"] in found.chunk_ids
         vector = np.frombuffer(row["vector"], dtype="<f4")
         same = {one["chunk_id"] for one in rows if one["vector"] == row["vector"]}
         best = self._store.search.candidates(

@@ -64,7 +64,6 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _ended(error: Exception) -> int:
-    """Return the exit code of a command that Typer ended, or that failed unexpectedly."""
     if isinstance(error, typer.TyperException):
         fail(_usage(error))
         return error.exit_code

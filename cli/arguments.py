@@ -85,8 +85,7 @@ VersionPolicy = Annotated[
     ),
 ]
 Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Change one setting: name=value; repeat for more."),
+    list[str] | None, typer.Option("--set", help="Change one setting: name=value; repeat for more.")
 ]
 Stream = Annotated[
     str | None,

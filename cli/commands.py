@@ -57,7 +57,6 @@ class LazyGroup(TyperGroup):
     places: ClassVar[dict[str, str]]
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - Typer's own
-        """Add the commands in the order of `places`."""
         super().__init__(**given)
         for name, path in self.places.items():
             self.add_command(LazyCommand(name, path))
@@ -125,7 +124,7 @@ class Commands(LazyGroup):
         "recommend": "cli.questions.recommend:recommend",
         "feedback": "cli.questions.feedback:app",
         "trace": "cli.questions.trace:trace",
-        "why": "cli.questions.why:why",
+        "why": "cli.questions.trace:why",
         "replay": "cli.questions.replay:replay",
         "collections": "cli.upkeep.status:collections",
         "documents": "cli.upkeep.status:documents",

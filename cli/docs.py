@@ -48,7 +48,6 @@ def graph_drawing() -> str:
 
 
 def _marked(page: Path, begin: str, end: str, lines: Iterable[str]) -> str:
-    """Return a page with these lines between its marks."""
     head, _, rest = page.read_text(encoding="utf-8").partition(begin)
     return "\n".join([head + begin, *lines, end + rest.partition(end)[2]])
 

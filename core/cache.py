@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from core.cache_stores import (
-    MemoryStore,
-    RedisStore,
-    Secret,
-    open_redis,
-    random_secret,
-    secret_of,
-)
+from core.cache_stores import MemoryStore, RedisStore, Secret, open_redis, random_secret, secret_of
 from core.settings import Settings
 
 

@@ -209,14 +209,11 @@ class RedisStore:
         self,
         client: Redis,
         secret: Secret,
-        *,
-        retry_seconds: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Take a client with timeouts; nothing is sent yet."""
         self._client = client
         self._secret = secret
-        self._retry_seconds = retry_seconds
         self._clock = clock
         self._lock = Lock()
         self._left_alone_until = 0.0
@@ -300,12 +297,12 @@ class RedisStore:
             with self._lock:
                 was_up = self.up
                 self.failures += 1
-                self._left_alone_until = self._clock() + self._retry_seconds
+                self._left_alone_until = self._clock() + RETRY_SECONDS
             if was_up:
                 log.warning(
                     "Redis does not work (%s); left alone for %g s, work goes on without it",
                     type(error).__name__,
-                    self._retry_seconds,
+                    RETRY_SECONDS,
                 )
             return None
 
@@ -326,4 +323,4 @@ def open_redis(settings: Settings, secret: Secret) -> RedisStore:
         retry=Retry(NoBackoff(), 1),  # a connection that lay idle may have been closed
         decode_responses=False,
     )
-    return RedisStore(client, secret, retry_seconds=RETRY_SECONDS)
+    return RedisStore(client, secret)

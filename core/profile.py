@@ -10,7 +10,6 @@ import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from core.errors import CallerError
-from core.old_names import FIXED
 from core.settings import FIELDS, by_name, renamed_with_notes
 from core.types import FrozenModel
 
@@ -53,7 +52,7 @@ class Profile(FrozenModel):
     @field_validator("settings")
     @classmethod
     def _check_names(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        found = by_name({name: one for name, one in settings.items() if name not in FIXED})
+        found = by_name(settings)
         if unknown := sorted(set(found) - set(FIELDS) | set(found) & {"data"}):
             raise ValueError(f"unknown or fixed settings: {', '.join(unknown)}")
         return found

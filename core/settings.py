@@ -42,7 +42,6 @@ from core.fields.serve import (
     ServeSettings,
     StudioSettings,
 )
-from core.old_names import FIXED, QUIET, flat_names
 from core.settings_sources import (
     PREFIX,
     default_cache,
@@ -215,7 +214,33 @@ FIELDS: dict[str, FieldInfo] = {
     for name, field in Settings.model_fields.items()
     for inner, info in (GROUPS[name].model_fields if name in GROUPS else {name: field}).items()
 }
-FLAT = flat_names(FIELDS)
+# The flat names that settings had before they were grouped, read until 1.0 with a note: with what
+# stood before the names of a group, those of other groups alone.
+_PREFIXES = {
+    **{name: f"{name}_" for name in ("audit", "budget", "chroma", "jwt", "links", "llm", "plan")},
+    **{"caching": "cache_", "checks": "check_", "embedding": "embedder_", "evaluation": "eval_"},
+    **{"llama": "llm_", "segments": "segment_", "serve": "serve_", "studio": "studio_"},
+}
+_ALONE = (
+    *("llama.model_folder", "llm.answer_by_seconds", "plan.max_backtracks", "plan.max_hops"),
+    *("plan.max_replans", "plan.plain_confidence", "serve.openai_sources", "serve.otel_endpoint"),
+)
+_OTHERS = {
+    **{setting: setting.partition(".")[2] for setting in _ALONE},
+    "answering.reader": "answer_reader",
+    "audit.enabled": "audit",
+    "ingest.batch": "ingest_batch",
+    "links.agent": "agent_links",
+    "links.channel": "channel_links",
+    "llama.server": "llama_server",
+}
+QUIET = frozenset({"llm_url"})  # variables whose flat names stay
+FLAT = {
+    _OTHERS.get(setting, _PREFIXES.get(group, "") + name): setting
+    for setting in FIELDS
+    for group, _, name in [setting.partition(".")]
+    if name
+}
 _noted: set[str] = set()
 
 
@@ -233,9 +258,6 @@ def renamed_with_notes(
     """
     for name, value in given.items():
         new = renamed(name, value)
-        if name in FIXED:
-            _note(written(name), "is a setting no more: it has no effect and may be deleted")
-            continue
         if new != name:
             _note(written(name), f"is {written(new)} now; the old name is read until 1.0")
         yield new, value
@@ -351,7 +373,7 @@ def unknown_variables() -> list[str]:
         for one in variables()
         if one.startswith(PREFIX)
         and not setting_of(one)
-        and one.removeprefix(PREFIX).lower() not in GROUPS.keys() | FIXED
+        and one.removeprefix(PREFIX).lower() not in GROUPS
         and not OTHER_VARIABLES.fullmatch(one)
     )
 
@@ -364,7 +386,7 @@ class Variables(EnvSettingsSource):
         found: dict[str, str | None] = {}
         for variable, value in variables().items():
             name = variable.removeprefix(PREFIX).lower() if variable.startswith(PREFIX) else ""
-            if name in FLAT.keys() | FIXED and not (name in GROUPS and value.startswith("{")):
+            if name in FLAT and not (name in GROUPS and value.startswith("{")):
                 self.flat[name] = value
             elif setting_of(variable) or name in GROUPS:
                 found[PREFIX.lower() + name] = value

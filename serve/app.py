@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 from core.auth import AuthContext
 from core.errors import CarrelError, StorageError, shorten
 from serve import page_routes
-from serve.access.guard import BodyLimit, Guard, unexpected_body
+from serve.access.guard import Guard, unexpected_body
 from serve.access.network import HostRule, OriginRule
 from serve.api import admin, chat, conversations, documents, memory, recommend, runs, status
 from serve.errors import Refused, error_body, explained, plain_body, status_of
@@ -168,7 +168,7 @@ def make_app(
         inner,
         HostRule(host, services.settings.serve.hosts),
         OriginRule(origins),
-        BodyLimit(lambda: services.settings),
+        lambda: services.settings,
         services.metrics,
     )
     return services.tracing.wrap(guard) if services.tracing else guard

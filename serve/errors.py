@@ -45,7 +45,6 @@ class Busy(CarrelError):
     retryable = True
 
     def __init__(self, rule: str, *, retry_after: int, of_caller: bool = False) -> None:
-        """Say which limit was met."""
         super().__init__(rule, hint=f"try again in {retry_after} s")
         self.retry_after = retry_after
         self.of_caller = of_caller
@@ -57,7 +56,6 @@ class LimitExceeded(Busy):
     def __init__(
         self, rule: str, headers: Headers, *, retry_after: int, of_tokens: bool = False
     ) -> None:
-        """Say which limit was met, one of requests or one of tokens."""
         super().__init__(rule, retry_after=retry_after, of_caller=True)
         self.headers = headers
         self.of_tokens = of_tokens
@@ -75,7 +73,6 @@ class Refused(CallerError):
     """Refuse a request with a status of its own before any route has seen it."""
 
     def __init__(self, status: int, code: str, rule: str, *, value: object = None, hint: str = ""):  # noqa: ANN204
-        """Keep the status and the code beside the rule."""
         super().__init__(rule, value=value, hint=hint)
         self.status = status
         self.code = code

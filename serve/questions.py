@@ -103,7 +103,6 @@ class AnswerText:
     """Turn the events of a run into pieces of text that only ever go on."""
 
     def __init__(self) -> None:
-        """Begin with nothing shown."""
         self.shown = ""
 
     def piece(self, event: RunEvent) -> str:

@@ -35,17 +35,8 @@ RESULT_KEYS = (
 )
 
 
-def searched(
-    session: Session,
-    auth: AuthContext,
-    query: str,
-    collection: str,
-    name: SearchName,
-    k: int | None,
-    where: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Return up to `k` passages, best first, as {"results": […], "warnings": […]}."""
-    found = find_passages(session, auth, query, collection, name, k, where)
+def describe_passages(session: Session, found: ToolResult) -> dict[str, Any]:
+    """Return the passages of a search as {"results": […], "warnings": […]}."""
     results = [item.model_dump() for item in found.evidence]
     return {
         "results": [{key: item[key] for key in RESULT_KEYS} for item in results],

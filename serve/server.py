@@ -77,11 +77,6 @@ class TimedProtocol(H11Protocol):
             self._late = None
 
 
-def timed_protocol(seconds: float) -> type[TimedProtocol]:
-    """Return the protocol with this limit."""
-    return type("TimedProtocol", (TimedProtocol,), {"header_seconds": seconds})
-
-
 HEADER_BYTES = 65_536  # of a request's head, h11's own default is 16 KiB; chosen, not measured
 
 
@@ -153,14 +148,12 @@ def serve(
 
 
 def make_server(
-    app: ASGIApp,
-    settings: Settings,
-    ready: Callable[[], None],
-    end: Callable[[], Awaitable[None]],
+    app: ASGIApp, settings: Settings, ready: Callable[[], None], end: Callable[[], Awaitable[None]]
 ) -> GracefulServer:
     """Return a server with the limits of the settings."""
+    header_seconds = {"header_seconds": settings.serve.header_seconds}
     options: dict[str, Any] = {
-        "http": timed_protocol(settings.serve.header_seconds),
+        "http": type("TimedProtocol", (TimedProtocol,), header_seconds),
         "ws": "none",
         "lifespan": "on",
         "log_config": None,

@@ -19,9 +19,8 @@ from serve.access.auth import Authenticator
 from serve.access.limits import CallerLimits
 from serve.errors import NotAuthenticated, Refused
 from serve.jobs import Jobs
-from serve.questions import RunEvent, Runner
+from serve.questions import RunEvent
 from serve.runs.answer_cache import AnswerCache
-from serve.runs.observers import RunGates
 from serve.runs.runner import SessionRunner
 from serve.self_checks import SelfChecks
 from serve.telemetry.logs import log
@@ -154,7 +153,7 @@ def make_app_state(
     audit = Audit(accounts.audit(settings), settings)
     tracing = make_tracing(settings)
     traced = [tracing] if tracing else []
-    runner = SessionRunner(session, settings, RunGates([limits, *traced, audit]))
+    runner = SessionRunner(session, settings, [limits, *traced, audit])
     metrics = Metrics(runner, session.caches)
     runner.answerer.cache = AnswerCache(session, metrics.runs)
     return AppState(
@@ -227,11 +226,6 @@ async def while_standing(
         yield event
 
 
-async def runner(request: Request) -> Runner:
-    """Return what runs questions."""
-    return services_of(request).runner
-
-
 async def admin(request: Request) -> AuthContext:
     """Return the caller who has the admin's role; raises PolicyError (403)."""
     return with_role(await caller(request), {services_of(request).settings.serve.admin_role})
@@ -256,4 +250,3 @@ Caller = Annotated[AuthContext, Depends(caller)]
 Admin = Annotated[AuthContext, Depends(admin)]
 DocumentWriter = Annotated[AuthContext, Depends(writer)]
 Services = Annotated[AppState, Depends(services_dependency)]
-Asking = Annotated[Runner, Depends(runner)]

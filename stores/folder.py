@@ -26,13 +26,8 @@ OURS = ("catalogue.", "conversations.", "audit.", *ALL_FOLDERS, "uploads")
 
 
 def data_folder(settings: Settings) -> Path:
-    """Return the data directory of these settings."""
-    return whole(settings.data)
-
-
-def whole(folder: Path) -> Path:
-    """Return a data directory's absolute path; child processes work elsewhere."""
-    return folder.expanduser().absolute()
+    """Return the data directory of these settings, absolute: child processes work elsewhere."""
+    return settings.data.expanduser().absolute()
 
 
 def check_folder(folder: Path, *, create: bool) -> None:

@@ -18,7 +18,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,9 +45,6 @@ class Owner:
     url: str = ""
     port: int = 0
     secret: str = ""
-    folder: str = field(
-        default="", compare=False
-    )  # which one it was written in, as the system knows it
 
     @property
     def is_here(self) -> bool:
@@ -115,11 +112,6 @@ def this_process() -> Owner:
     return Owner(os.getpid(), command, time.strftime("%H:%M:%S"), socket.gethostname())
 
 
-def as_server(owner: Owner, url: str, port: int) -> Owner:
-    """Return the owner as a server at a URL, with a new secret for its control port."""
-    return replace(owner, url=url, port=port, secret=secrets.token_hex(SECRET_BYTES))
-
-
 def write_owner(folder: Path, owner: Owner) -> None:
     """Leave the note, for this user alone and in one piece; the caller holds the lock.
 
@@ -130,7 +122,7 @@ def write_owner(folder: Path, owner: Owner) -> None:
     try:
         new.unlink(missing_ok=True)
         with os.fdopen(os.open(new, flags, 0o600), "w", encoding="utf-8") as file:
-            json.dump(asdict(replace(owner, folder=_identity(folder))), file)
+            json.dump(asdict(owner), file)
         os.replace(new, path)
     except OSError:
         with suppress(OSError):
@@ -149,31 +141,12 @@ def read_owner(folder: Path) -> Owner | None:
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     kinds = {name: type(value) for name, value in asdict(owner).items()}
-    texts = ("command", "since", "host", "url", "secret", "folder")
+    texts = ("command", "since", "host", "url", "secret")
     if any(kinds[name] is not str for name in texts) or kinds["pid"] is not int:
         return None
     if kinds["port"] is not int or not 0 <= owner.port <= 65_535 or owner.pid <= 0:
         return None
     return None if owner.is_gone else owner
-
-
-def is_of(owner: Owner, folder: Path) -> bool:
-    """Tell whether a note was written in this folder, and not copied into it."""
-    try:
-        return bool(owner.folder) and owner.folder == _identity(folder)
-    except OSError:
-        return False
-
-
-def _identity(folder: Path) -> str:
-    found = folder.stat()
-    return f"{found.st_dev}:{found.st_ino}" if found.st_ino else ""
-
-
-def remove_owner(folder: Path) -> None:
-    """Take the note away; the caller holds the lock."""
-    with suppress(OSError):
-        (folder / OWNER_FILE).unlink(missing_ok=True)
 
 
 POLL_S = 0.05  # chosen, not measured: a wait that a person does not notice
@@ -184,7 +157,6 @@ class OwnerLock:
     """Hold the exclusive lock of one data directory for as long as the process uses it."""
 
     def __init__(self, data_dir: Path, *, wait_s: float) -> None:
-        """Prepare the lock; nothing is locked until `acquire`."""
         from filelock import FileLock  # late: who only reads an owner's note locks nothing
 
         # Not bound to a thread: a server opens and closes its store on different ones.
@@ -216,7 +188,8 @@ class OwnerLock:
     def announce(self, url: str, port: int) -> Owner:
         """Note that the owner is a server at a URL; `port` is where it takes commands, or 0."""
         assert self._owner is not None
-        self._owner = as_server(self._owner, url, port)
+        secret = secrets.token_hex(SECRET_BYTES)
+        self._owner = replace(self._owner, url=url, port=port, secret=secret)
         write_owner(self._data_dir, self._owner)
         return self._owner
 
@@ -231,7 +204,8 @@ class OwnerLock:
         if not self.held:
             return
         self._owner = None
-        remove_owner(self._data_dir)
+        with suppress(OSError):
+            (self._data_dir / OWNER_FILE).unlink(missing_ok=True)
         self._folder.release()
         self._file.release()
 
@@ -328,7 +302,6 @@ class Ingesting:
     """A lock that says who holds it; a thread that holds it may take it again."""
 
     def __init__(self) -> None:
-        """Begin idle."""
         self._lock = threading.RLock()
         self._work = ""
 

@@ -840,14 +840,6 @@ class Record(Protocol):
         """Return runs and conversations."""
 
     @property
-    def accounts(self) -> Accounts:
-        """Return who may ask and what they did."""
-
-    @property
-    def trees(self) -> Trees:
-        """Return the trees of collections."""
-
-    @property
     def notes(self) -> Notes:
         """Return the notes of memory."""
 

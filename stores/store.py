@@ -39,7 +39,6 @@ class LocalMaintenance(Checkup, Erasure):
     """Maintain one open data directory."""
 
     def __init__(self, parts: StoreParts, settings: Settings, *, later: bool = False) -> None:
-        """Maintain what `parts` hold."""
         Checkup.__init__(self, parts, later=later)
         wait_s = settings.storage.erase_wait_s
         Erasure.__init__(self, parts.folder, parts.database, parts.search, wait_s)

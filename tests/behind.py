@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from stores.store import Store, parts
@@ -27,3 +28,19 @@ def change(store: Store, *statements: str) -> None:
     with parts(store).database.write() as connection:
         for statement in statements:
             connection.execute(statement)
+
+
+def indexed(store: Store, collection_id: int) -> int:
+    """Count the rows of a collection's full text."""
+    return count(store, f"fts_{collection_id}")
+
+
+def full_text_hits(
+    store: Store, collection_id: int, query: Sequence[Collection[str]], limit: int
+) -> list[tuple[str, float]]:
+    """Return (chunk id, BM25 score) pairs of the full text, best first."""
+    own = parts(store)
+    scores = own.fulltext.scores(own.database.read(), collection_id, query)
+    ids: dict[int, str] = dict(rows(store, "SELECT id, chunk_id FROM chunks"))
+    pairs = [(ids[row], score) for row, score in scores]
+    return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:limit]

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli.arguments import (
-    DEFAULT_COLLECTION,
-    CollectionName,
-    Json,
-    Set,
-    path_argument,
-    path_option,
-)
+from cli.arguments import DEFAULT_COLLECTION, CollectionName, Json, Set, path_argument, path_option
 from cli.evaluation.eval import interval_text, table
 from cli.options import CallerOptions, opened, settings_from, with_options
 from cli.server.running import shown
@@ -45,18 +38,9 @@ KeyFile = Annotated[
 
 
 def import_sheets(
-    rater1: Annotated[
-        Path,
-        path_argument("RATER1.csv", "Rated sheet."),
-    ],
-    rater2: Annotated[
-        Path,
-        path_argument("RATER2.csv", "Rated sheet."),
-    ],
-    key: Annotated[
-        Path,
-        path_option("--key", "Key of the sheet."),
-    ],
+    rater1: Annotated[Path, path_argument("RATER1.csv", "Rated sheet.")],
+    rater2: Annotated[Path, path_argument("RATER2.csv", "Rated sheet.")],
+    key: Annotated[Path, path_option("--key", "Key of the sheet.")],
     changes: Set = None,
     as_json: Json = False,
 ) -> None:
@@ -66,13 +50,13 @@ def import_sheets(
     if as_json:
         print_json(result)
         return
-    _print(result, CONFIDENCE)
+    _print(result)
 
 
-def _print(result: dict[str, Any], confidence: float) -> None:
+def _print(result: dict[str, Any]) -> None:
     out = stdout()
     rows = table(
-        "pipeline", "n", *map(escape, result["raters"]), "ERS", f"{confidence:.0%} interval"
+        "pipeline", "n", *map(escape, result["raters"]), "ERS", f"{CONFIDENCE:.0%} interval"
     )
     for name, means in [*result["pipelines"].items(), ("all", result["mean"])]:
         values = [f"{means[key]:.2f}" for key in ("rater1", "rater2", "ers")]
@@ -98,10 +82,7 @@ def export_sheet(
             "Data set folder, or a file of questions for your own collection.",
         ),
     ],
-    out: Annotated[
-        Path,
-        path_option("--out", "Sheet: NAME.csv."),
-    ],
+    out: Annotated[Path, path_option("--out", "Sheet: NAME.csv.")],
     key: KeyFile = None,
     pipelines: Annotated[
         str, typer.Option("--pipelines", help="agentic and classic, with a comma between.")

@@ -167,8 +167,7 @@ def interval_text(interval: list[float] | None, *, signed: bool = False) -> str:
 
 
 DatasetDir = Annotated[
-    Path,
-    path_argument("DATASET_DIR", "Folder with corpus.jsonl, queries.jsonl and qrels.tsv."),
+    Path, path_argument("DATASET_DIR", "Folder with corpus.jsonl, queries.jsonl and qrels.tsv.")
 ]
 Limit = Annotated[
     int | None, typer.Option("--limit", min=1, help="Only the first N judged queries.")
@@ -246,10 +245,7 @@ def compare(
         list[Path],
         path_argument("DATASET_DIR", "Folders with corpus.jsonl, queries.jsonl and qrels.tsv."),
     ],
-    out: Annotated[
-        Path,
-        path_option("--out", "Report: NAME.md or NAME.html."),
-    ],
+    out: Annotated[Path, path_option("--out", "Report: NAME.md or NAME.html.")],
     pipelines: Annotated[
         str, typer.Option("--pipelines", help="Names with commas between; the first is the base.")
     ] = "classic,agentic",

@@ -22,7 +22,7 @@ from core.types import ToolSpec, place_of
 from reasoning.planning.compiler import render_operation
 from reasoning.planning.files import PlanFile, load_plan
 from reasoning.planning.slots import filled
-from serve.searching import SEARCHES, searched
+from serve.searching import SEARCHES, describe_passages, find_passages
 
 if TYPE_CHECKING:
     from graph.context import PipelineName
@@ -100,8 +100,7 @@ def plan(
         str | None, typer.Argument(help="The question; not needed with --file.", show_default=False)
     ] = None,
     file: Annotated[
-        Path | None,
-        path_option("--file", "Check this plan (JSON) instead of making one."),
+        Path | None, path_option("--file", "Check this plan (JSON) instead of making one.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -145,7 +144,6 @@ def _checked_file(
 def _proposed(
     question: str, settings: Settings, auth: AuthContext, collection: str, where: list[str]
 ) -> tuple[PlanFile, dict[str, Any]]:
-    """Let the reasoner of a collection plan, as a run would."""
     with opened(settings) as session:
         context = session.context(auth, collection, where=where)
         with context.thinking({"started": context.clock(), "usage": Usage()}) as ledger:
@@ -209,15 +207,8 @@ def search(
         raise CallerError(f"--pipeline is one of {', '.join(SEARCHES)}", value=pipeline)
     settings = options.settings()
     with opened(settings) as session:
-        found = searched(
-            session,
-            options.auth,
-            storable(query),
-            options.collections,
-            pipeline,
-            k,
-            options.filters,
-        )
+        wanted = (storable(query), options.collections, pipeline, k, options.filters)
+        found = describe_passages(session, find_passages(session, options.auth, *wanted))
     if as_json:
         print_json(found)
         return

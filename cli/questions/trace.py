@@ -1,4 +1,4 @@
-"""`carrel trace`: what a run did, as a table and as a picture of its path."""
+"""`carrel trace`, what a run did, and `carrel why`, the reason for its answer in one sentence."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from cli.arguments import DEFAULT_TENANT, DEFAULT_USER, Data, Json, Roles, Tenant, User, path_option
-from cli.options import caller, opened_catalogue, settings_from, storable
+from cli.arguments import Json, path_option
+from cli.options import (
+    CallerOptions,
+    opened_catalogue,
+    storable,
+    with_options,
+)
 from cli.server.running import shown
 from cli.terminal.answer import (
     call_table,
@@ -29,6 +34,7 @@ from core.operations import operation_adapter
 from core.trace import RunRecord
 from core.types import Plan, SubQuestion
 from display.runs import run_page
+from display.why import explain
 from reasoning.planning.compiler import render_operation
 
 NEWEST = 15  # runs, chosen to fit a screen
@@ -37,19 +43,17 @@ ONE_SEARCH = ("RETRIEVE", "SYNTHESIZE")  # what a plain question compiles to
 PIPED_WIDTH = 160  # columns, chosen: the tables of a run fit
 
 
+@with_options
 def trace(
+    options: CallerOptions,
     run: Annotated[
         str | None,
         typer.Argument(help="Run id, its beginning, or 'last'; none lists the newest runs."),
     ] = None,
-    tenant: Tenant = DEFAULT_TENANT,
-    user: User = DEFAULT_USER,
-    role: Roles = None,
     out: Annotated[
         Path | None,
         path_option("--out", "Write the run as a page (.html) instead, which needs no other file."),
     ] = None,
-    data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Show the steps of a run, with the filter of every tool call, and the path it took.
@@ -59,9 +63,8 @@ def trace(
     if out is not None and run is None:
         raise CallerError("--out writes one run", hint="name it, or say 'last'")
     page = None if out is None else checked_out(out, PAGES)
-    auth = caller(tenant, user, role)
-    settings = settings_from(data)
-    with opened_catalogue(settings) as kept:
+    auth = options.auth
+    with opened_catalogue(options.settings()) as kept:
         newest = kept.runs.newest(auth, NEWEST) if run is None else []
         found = None if run is None else kept.runs.load(auth, storable(run))
     if page is not None and found is not None:
@@ -140,3 +143,24 @@ def _wide() -> Console:
     if not out.is_terminal:
         out.width = PIPED_WIDTH  # a file has no edge to wrap at
     return out
+
+
+@with_options
+def why(
+    options: CallerOptions,
+    run: Annotated[
+        str, typer.Argument(help="Run id, its beginning, or 'last', the newest.")
+    ] = "last",
+    as_json: Json = False,
+) -> None:
+    """Say in one sentence why the answer of a run is what it is.
+
+    What the user may not see now, with these roles, is left out.
+    """
+    with opened_catalogue(options.settings()) as kept:
+        found = kept.runs.load(options.auth, storable(run))
+    reason = explain(found)
+    if as_json:
+        print_json({"run_id": found.run_id, **reason._asdict()})
+    else:
+        stdout().print(escape(reason.sentence), soft_wrap=True, highlight=False)

@@ -6,9 +6,9 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -24,7 +24,7 @@ from stores.accounts.audit import AuditEntry, AuditLog, Kind
 from stores.accounts.audit_chain import Head
 from stores.accounts.keys import Key
 from stores.ports import Accounts
-from stores.sqlite.implementation import opened_catalogue
+from stores.sqlite.implementation import SqliteRecord, opened_catalogue
 
 BROKEN = 1
 HEAD = re.compile(r"([1-9][0-9]{0,17}):([0-9a-f]{64})", re.ASCII)
@@ -45,7 +45,7 @@ def verify(
 ) -> None:
     """Check every row; the exit code is 1 when one was changed, added or removed."""
     expected = [_head(text) for text in expect or []]
-    with _opened(data) as log:
+    with _audit_log(data) as log:
         verdict = log.verify(*expected)
     rows = counted(verdict.rows, "row")
     if as_json:
@@ -67,15 +67,14 @@ def list_rows(
         str, typer.Option("--kind", help="Only of this kind.", show_default="all")
     ] = "",
     document: Annotated[
-        str,
-        typer.Option("--document", help="Only of this document or file.", show_default="all"),
+        str, typer.Option("--document", help="Only of this document or file.", show_default="all")
     ] = "",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000)] = 50,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """List the newest rows."""
-    with _opened(data) as log:
+    with _audit_log(data) as log:
         given: dict[str, Any] = {"kind": storable(kind) or None, "limit": limit}
         given["document"] = storable(document) or None
         found = log.newest(storable(tenant) or None, **given)
@@ -93,16 +92,21 @@ def list_rows(
 @audit_app.command("export")
 def export(data: Data = None) -> None:
     """Print every row with its hash, the oldest first, as lines of JSON."""
-    with _opened(data) as log:
+    with _audit_log(data) as log:
         for row in log.rows():
             sys.stdout.write(json.dumps(row) + "\n")
 
 
 @contextmanager
-def _opened(data: Path | None) -> Iterator[AuditLog]:
+def _audit_log(data: Path | None) -> Iterator[AuditLog]:
     settings = settings_from(data)
-    with opened_catalogue(settings.data, insecure=settings.storage.insecure_permissions) as kept:
+    with _opened(settings) as kept:
         yield kept.accounts.audit(settings)
+
+
+def _opened(settings: Settings, *, create: bool = False) -> AbstractContextManager[SqliteRecord]:
+    insecure = settings.storage.insecure_permissions
+    return opened_catalogue(settings.data, create=create, insecure=insecure)
 
 
 def _head(text: str) -> Head:
@@ -134,10 +138,7 @@ keys_app = typer.Typer(help="Make, list and revoke the keys of callers of `carre
 Rate = Annotated[
     int | None,
     typer.Option(
-        "--rate",
-        min=0,
-        help="Questions a minute; 0: any number.",
-        show_default="as serve.ask_rate",
+        "--rate", min=0, help="Questions a minute; 0: any number.", show_default="as serve.ask_rate"
     ),
 ]
 TokensPerDay = Annotated[
@@ -174,9 +175,7 @@ def create(
         checked_name("user", user)
     roles = frozenset(checked_name("role", one) for one in role or [])
     settings = settings_from(data)
-    with opened_catalogue(
-        settings.data, create=True, insecure=settings.storage.insecure_permissions
-    ) as kept:
+    with _opened(settings, create=True) as kept:
         _say_who_reads(kept.accounts, tenant, user)
         text, key = kept.accounts.keys.create(
             tenant,
@@ -188,7 +187,7 @@ def create(
             rate=rate,
             tokens_per_day=tokens_per_day,
         )
-        _record(kept.accounts, settings, "key_created", key)
+        record(kept.accounts, settings, "key_created", tenant, **key.facts())
     if as_json:
         print_json({"key": text, **key.describe()})
         return
@@ -205,15 +204,13 @@ def _say_who_reads(accounts: Accounts, tenant: str, user: str) -> None:
 
 @keys_app.command("list")
 def list_keys(
-    tenant: Annotated[
-        str, typer.Option("--tenant", help="Only of this tenant.", show_default="all")
-    ] = "",
+    tenant: OfTenant = "",
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """List the keys, without their secrets."""
     settings = settings_from(data)
-    with opened_catalogue(settings.data, insecure=settings.storage.insecure_permissions) as kept:
+    with _opened(settings) as kept:
         found = kept.accounts.keys.listed(tenant)
         for warning in kept.warnings():  # a revoked key may look good again
             warn(warning)
@@ -236,23 +233,16 @@ def revoke(
 ) -> None:
     """Revoke a key; a running server refuses its next request."""
     settings = settings_from(data)
-    with opened_catalogue(settings.data, insecure=settings.storage.insecure_permissions) as kept:
+    with _opened(settings) as kept:
         key = kept.accounts.keys.revoke(storable(key_id))
-        _record(kept.accounts, settings, "key_revoked", key)
+        record(kept.accounts, settings, "key_revoked", key.auth.tenant, **key.facts())
     if as_json:
         print_json(key.describe())
     else:
         stdout().print(f"{key.id} is revoked")
 
 
-def _record(
-    accounts: Accounts, settings: Settings, kind: Literal["key_created", "key_revoked"], key: Key
-) -> None:
-    record(accounts, settings, kind, key.auth.tenant, **key.facts())
-
-
 def _sees(key: Key) -> str:
-    """Return to what a key is confined."""
     policy = key.auth.version_policy
     sources = key.auth.allowed_sources
     told = [] if sources is None else [", ".join(sources) or "no source"]

@@ -9,18 +9,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from rich.console import Console
 
-from cli.server.running import host
 from cli.terminal.output import fail, stderr, stdout
-from core.settings_sources import PREFIX, VARIABLE, default_data, variables
+from core.settings_sources import PREFIX, VARIABLE
 from serve.operator.frames import LOOPBACK, Channel, Frame, FrameError, enter
-from stores.folder import whole
-from stores.lock import OwnedError, Owner, is_of, read_owner
+from stores.lock import OwnedError, Owner
 
 SERVER_GONE = 4
 INTERRUPTED = 130
@@ -33,7 +30,6 @@ class ServerOwns(Exception):
     """Say that a server owns the directory and could run the command."""
 
     def __init__(self, refusal: OwnedError, owner: Owner) -> None:
-        """Keep what is said when it does not answer."""
         self.refusal = refusal
         self.owner = owner
 
@@ -186,42 +182,3 @@ def _variables() -> dict[str, str]:
             whole = value and (name == VARIABLE or setting_of(name) in PATHS)
             found[name] = os.path.abspath(os.path.expanduser(value)) if whole else value
     return found
-
-
-def refuse_second(data: Path | None, file: str | None = None, port: int = 0) -> None:
-    """Raise OwnedError when a server that answers owns the directory that the command means.
-
-    When none does, or it has the port, or only the settings can tell which directory is meant, this
-    says nothing: the lock decides later.
-    """
-    meant = data_meant(data, file)
-    if meant is None or host() is not None:
-        return
-    folder = whole(meant)
-    owner = read_owner(folder)
-    if owner is None or not owner.port or not owner.is_here or not is_of(owner, folder):
-        return
-    if port and owner.url.endswith(f":{port}"):
-        return
-    try:
-        with closing(entered(owner)):
-            raise OwnedError(folder, owner)
-    except (OSError, FrameError):
-        return
-
-
-def data_meant(data: Path | None, file: str | None) -> Path | None:
-    """Return the data directory of a flag or the environment, None when others have a say."""
-    if data is not None:
-        return data
-    given = variables()
-    if file or given.get(VARIABLE):
-        return None
-    named = [
-        value
-        for name, value in given.items()
-        if name.startswith(PREFIX) and name.removeprefix(PREFIX).lower() == "data"
-    ]
-    if not named:
-        return default_data()
-    return Path(named[-1]) if named[-1] else None

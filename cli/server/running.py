@@ -63,7 +63,6 @@ class ClientStream(io.TextIOBase):
     """Write to a stream of the client; other threads than the command's may write as well."""
 
     def __init__(self, command: Command, name: StreamName) -> None:
-        """Wrap the stream `name` of the client."""
         self._command = command
         self._name = name
         self._terminal = getattr(command.request, name)

@@ -7,13 +7,16 @@ from typing import Annotated
 import typer
 
 from cli.arguments import Data, Set
-from cli.server.remote import refuse_second
+from cli.options import flags_from, opened
+from core.errors import CallerError
+from core.settings import Settings, load_settings
+from serve.access.network import is_loopback, listening_socket
+from serve.telemetry.logs import log_to_stderr
 
 
 def serve(
     host: Annotated[
-        str | None,
-        typer.Option("--host", help="Address to listen on.", show_default="127.0.0.1"),
+        str | None, typer.Option("--host", help="Address to listen on.", show_default="127.0.0.1")
     ] = None,
     port: Annotated[
         int | None,
@@ -40,14 +43,29 @@ def serve(
     changes: Set = None,
 ) -> None:
     """Serve the data directory over HTTP; Ctrl-C stops it."""
-    if port is not None and not changes:  # else it may be the owner's own port, or elsewhere
-        refuse_second(data, settings_file, port)
-    from cli.server.serving import run_server  # late: a second server is refused at once
-
-    flags = {"serve.host": host, "serve.port": port, "serve.mode": mode}
+    flags = flags_from(data, changes)
+    named = {"serve.host": host, "serve.port": port, "serve.mode": mode}
+    flags |= {name: value for name, value in named.items() if value is not None}
     if log:
         flags["serve.log_level"] = "info"
-    given = {name: value for name, value in flags.items() if value is not None}
-    raise typer.Exit(
-        run_server(data, changes, given, settings_file, allow_anonymous=allow_anonymous)
-    )
+
+    def load() -> Settings:
+        return load_settings(flags, file=settings_file)[0]
+
+    settings = load()
+    if allow_anonymous and not is_loopback(settings.serve.host):
+        raise CallerError(
+            "callers without a key are let in on this machine's own addresses only",
+            value=settings.serve.host,
+            hint="leave --allow-anonymous out and make keys with `carrel keys create`",
+        )
+    bound = listening_socket(settings.serve.host, settings.serve.port)
+    try:
+        log_to_stderr(settings)
+        with opened(settings, create=True, alone=True, check_later=True) as session:
+            from cli.server.hosting import serve_session  # late: who is refused loads no server
+
+            code = serve_session(session, settings, bound, load, allow_anonymous=allow_anonymous)
+    finally:
+        bound.close()
+    raise typer.Exit(code)

@@ -23,7 +23,6 @@ class AnswerPrinter:
     """
 
     def __init__(self) -> None:
-        """Begin with an empty answer."""
         self._out, self._err = stdout(), stderr()
         self._shown = ""
         self._drafting = False

@@ -77,7 +77,6 @@ class StageBars:
         self._tasks: dict[str, Any] = {}
 
     def __enter__(self) -> Advance:
-        """Start, and return what the work reports to."""
         self._bars.start()
         return self._advance
 
@@ -95,7 +94,6 @@ class StageBars:
         self._bars.update(task, completed=done, total=total or None)
 
     def __exit__(self, *error: object) -> None:
-        """Take the bars away."""
         self._bars.stop()
 
 
@@ -112,7 +110,6 @@ class IngestBar:
         self._lines = threading.Thread(target=self._tell, name="progress", daemon=True)
 
     def __enter__(self) -> Advance:
-        """Start, and return what the work reports to."""
         if self._quiet:
             return self._advance
         if self._err.is_terminal:
@@ -123,7 +120,6 @@ class IngestBar:
         return self._advance
 
     def __exit__(self, *error: object) -> None:
-        """Take the bar away."""
         self._ended.set()
         if self._live is not None:
             self._live.stop()

@@ -33,10 +33,7 @@ KeyFile = Annotated[
 
 
 def backup(
-    file: Annotated[
-        Path,
-        path_argument("file", "File to write."),
-    ],
+    file: Annotated[Path, path_argument("file", "File to write.")],
     key_file: KeyFile = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
     data: Data = None,
@@ -48,11 +45,7 @@ def backup(
     key = read_key(key_file.expanduser().absolute()) if key_file else None
     with opened(settings) as session, ByteBars(as_json) as progress:
         manifest = session.maintenance.back_up(
-            target,
-            progress,
-            key=key,
-            force=force,
-            min_free_mb=settings.storage.min_free_mb,
+            target, progress, key=key, force=force, min_free_mb=settings.storage.min_free_mb
         )
         size = target.stat().st_size
     report = manifest.model_dump() | {"file": str(target), "bytes": size, "sealed": key is not None}
@@ -72,10 +65,7 @@ UNFINISHED = ".restoring"
 
 
 def restore(
-    file: Annotated[
-        Path,
-        path_argument("file", "The backup."),
-    ],
+    file: Annotated[Path, path_argument("file", "The backup.")],
     key_file: KeyFile = None,
     data: Data = None,
     changes: Set = None,

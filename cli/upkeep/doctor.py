@@ -80,13 +80,9 @@ def reindex(
     )
 
 
-Repair = Annotated[
-    bool,
-    typer.Option("--repair", help="Rebuild the indexes, remove leftovers."),
-]
+Repair = Annotated[bool, typer.Option("--repair", help="Rebuild the indexes, remove leftovers.")]
 Accept = Annotated[
-    bool,
-    typer.Option("--accept-loss", help="With --repair: continue without missing rows."),
+    bool, typer.Option("--accept-loss", help="With --repair: continue without missing rows.")
 ]
 
 
@@ -170,7 +166,7 @@ def doctor(
         state = "[green]ok[/green]" if report["ok"] else "[red]problems[/red]"
         out.print(
             f"{state}: {report['documents']} documents, {report['chunks']} chunks,"
-            f" {report['fts_rows']} full-text rows, {report['vectors']} vectors",
+            f" {report['fts_rows']} full-text rows, {report['vectors']} vectors"
         )
         for line in done:
             out.print(f"  [green]✓[/green] {escape(line)}")

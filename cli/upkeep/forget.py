@@ -70,7 +70,9 @@ class ForgetRequest:
             tenant = _known_tenant(session, storable(self.tenant or ""))
             if not self.yes:
                 counts = session.maintenance.would_forget_tenant(tenant)
-                ask_to_erase(_of_tenant(session, tenant, counts))
+                names = [one.name for one in session.catalogue.collections(tenant)]
+                of = f", its collections {', '.join(names)}" if names else ""
+                ask_to_erase(f"everything of tenant '{tenant}'{of} ({_listed(counts)})")
         elif session.maintenance.pending_erasure() is None:
             raise CallerError(
                 "name what is to be forgotten",
@@ -115,7 +117,8 @@ class ForgetRequest:
         collection = self._collection(session)
         _record(session, collection, found)
         counts = session.maintenance.forget(collection, found, keep_out=self.keep_out)
-        still = [] if self.keep_out else _still_there(found)
+        there = {one.path for one in found if one.path and Path(one.path).exists()}
+        still = [] if self.keep_out else sorted(there)  # the next ingest would read them again
         report = _report(session, counts, collection.tenant, files=still)
         return {**report, "still_there": still}
 
@@ -167,13 +170,6 @@ def _of_documents(collection: Collection, found: Sequence[Gone], counts: Counter
     return f"{', '.join(names)}{more} from collection '{collection.name}' ({gone}){kept}"
 
 
-def _of_tenant(session: Session, tenant: str, counts: Counter[str]) -> str:
-    """Say what goes with a tenant."""
-    names = [one.name for one in session.catalogue.collections(tenant)]
-    of = f", its collections {', '.join(names)}" if names else ""
-    return f"everything of tenant '{tenant}'{of} ({_listed(counts)})"
-
-
 def of_counts(counts: Mapping[str, int]) -> str:
     """Say what goes, and of what traces go, before and after."""
     gone = _listed({name: count for name, count in counts.items() if name not in CHANGED})
@@ -195,11 +191,6 @@ def _log(session: Session) -> AuditLog:
     here = host()  # a server's log has the server's key
     settings = session.settings if here is None else here.session.settings
     return session.accounts.audit(settings)
-
-
-def _still_there(found: Sequence[Gone]) -> list[str]:
-    """Return the files of forgotten documents that the next ingest would read again."""
-    return sorted({one.path for one in found if one.path and Path(one.path).exists()})
 
 
 SHOWN = 5  # names of documents or files, chosen

@@ -38,10 +38,7 @@ SHOWN_FAILURES = 20  # chosen to fit a screen; --json lists all
 
 
 def ingest(
-    paths: Annotated[
-        list[Path],
-        path_argument("paths", "Files and folders."),
-    ],
+    paths: Annotated[list[Path], path_argument("paths", "Files and folders.")],
     collection: CollectionName = DEFAULT_COLLECTION,
     profile: Annotated[
         str | None, typer.Option("--profile", help="Profile: a built-in name or a YAML file.")
@@ -75,7 +72,9 @@ def ingest(
         quiet=as_json,
     )
     if as_json:
-        print_json(summary_json(summary))
+        lists = {"failed": summary.failed, "left_out": summary.left_out}
+        shown = {name: [one.model_dump() for one in found] for name, found in lists.items()}
+        print_json({**vars(summary), **shown})
     else:
         print_summary(summary, collection)
     if not summary.ok:
@@ -158,15 +157,6 @@ def _record(
     if summary.removed:
         gone = {"collection": target.name, "documents": summary.removed}
         record(accounts, settings, "deletion", tenant, **gone)
-
-
-def summary_json(summary: Summary) -> dict[str, Any]:
-    """Return the summary as it is printed with --json."""
-    return {
-        **vars(summary),
-        "failed": [failure.model_dump() for failure in summary.failed],
-        "left_out": [failure.model_dump() for failure in summary.left_out],
-    }
 
 
 def print_summary(summary: Summary, collection: str) -> None:

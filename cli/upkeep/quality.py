@@ -33,8 +33,7 @@ def quality(
     collection: CollectionName = DEFAULT_COLLECTION,
     tenant: Tenant = DEFAULT_TENANT,
     out: Annotated[
-        Path | None,
-        path_option("--out", "Write the report to an .html or .json file."),
+        Path | None, path_option("--out", "Write the report to an .html or .json file.")
     ] = None,
     data: Data = None,
     changes: Set = None,

@@ -38,8 +38,7 @@ class IngestSettings(Group):
     """Say how documents are read and cut."""
 
     chunker: ChunkerName = Field(
-        "sentence",
-        description="How text is cut: 'sentence', 'fixed', 'semantic' or 'structural'.",
+        "sentence", description="How text is cut: 'sentence', 'fixed', 'semantic' or 'structural'."
     )
     chunk_size: int = Field(1000, ge=100, le=32000, description="Characters per chunk at most.")
     chunk_overlap: int = Field(100, ge=0, description="Characters repeated between chunks.")

@@ -30,7 +30,9 @@ def with_dates(text: str, language: str, written: date) -> str:
 
 def format_day(day: date, language: str) -> str:
     """Return a day as the language writes it: "24 November 2026"."""
-    return _formatted("day", day, find_language(language).read("recall") or _fallback())
+    return _formatted(
+        "day", day, find_language(language).read("recall") or find_language(None).read("recall")
+    )
 
 
 @cache
@@ -121,7 +123,3 @@ def _formatted(name: str, day: date, known: Mapping[str, Any], season: str = "")
     return str(known["formats"][name]).format(
         day=day.day, month=months[day.month - 1], year=day.year, season=season
     )
-
-
-def _fallback() -> dict[str, Any]:
-    return find_language(None).read("recall")

@@ -145,9 +145,7 @@ class Authenticator:
         self._keys = keys
         self._tokens = Tokens(settings)
         self._anonymous = AuthContext(
-            tenant=DEFAULT_TENANT,
-            user=ANONYMOUS,
-            roles=frozenset(settings.serve.anonymous_roles),
+            tenant=DEFAULT_TENANT, user=ANONYMOUS, roles=frozenset(settings.serve.anonymous_roles)
         )
         self.allow_anonymous = allow_anonymous
 

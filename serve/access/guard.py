@@ -21,41 +21,33 @@ from serve.telemetry.metrics import Metrics
 UPLOADS = "/api/v1/documents"
 
 
-class BodyLimit:
-    """Bound what each request may send; raises Refused where the body is read."""
+def bound_body(settings: Settings, scope: Scope, length: str | None, receive: Receive) -> Receive:
+    """Return a `receive` that raises Refused past the limits; a declared length does so at once."""
+    upload = scope["method"] == "POST" and scope["path"] == UPLOADS
+    most = settings.serve.upload_bytes if upload else settings.serve.body_bytes
+    declared = int(length) if length is not None and length.isdecimal() else 0
+    if declared > most:
+        raise _too_large(most)
+    until = time.monotonic() + settings.serve.body_seconds
+    received, complete = 0, False
 
-    def __init__(self, settings: Callable[[], Settings]) -> None:
-        """Take the limits from the settings in force when a request comes."""
-        self._settings = settings
-
-    def limit(self, scope: Scope, length: str | None, receive: Receive) -> Receive:
-        """Return a `receive` that keeps the limits; a declared length too large raises at once."""
-        settings = self._settings()
-        upload = scope["method"] == "POST" and scope["path"] == UPLOADS
-        most = settings.serve.upload_bytes if upload else settings.serve.body_bytes
-        declared = int(length) if length is not None and length.isdecimal() else 0
-        if declared > most:
+    async def bounded() -> Message:
+        nonlocal received, complete
+        if complete:
+            return await receive()  # waits for the client to leave
+        try:
+            async with asyncio.timeout(max(0.0, until - time.monotonic())):
+                message = await receive()
+        except TimeoutError:
+            rule = f"a body arrives within {settings.serve.body_seconds:g} s"
+            raise Refused(408, "too_slow", rule, hint="send it again") from None
+        received += len(message.get("body", b""))
+        complete = message["type"] != "http.request" or not message.get("more_body", False)
+        if received > most:
             raise _too_large(most)
-        until = time.monotonic() + settings.serve.body_seconds
-        received, complete = 0, False
+        return message
 
-        async def bounded() -> Message:
-            nonlocal received, complete
-            if complete:
-                return await receive()  # waits for the client to leave
-            try:
-                async with asyncio.timeout(max(0.0, until - time.monotonic())):
-                    message = await receive()
-            except TimeoutError:
-                rule = f"a body arrives within {settings.serve.body_seconds:g} s"
-                raise Refused(408, "too_slow", rule, hint="send it again") from None
-            received += len(message.get("body", b""))
-            complete = message["type"] != "http.request" or not message.get("more_body", False)
-            if received > most:
-                raise _too_large(most)
-            return message
-
-        return bounded
+    return bounded
 
 
 def _too_large(most: int) -> Refused:
@@ -90,13 +82,13 @@ class Guard:
         app: ASGIApp,
         hosts: HostRule,
         origins: OriginRule,
-        bodies: BodyLimit,
+        settings: Callable[[], Settings],
         metrics: Metrics,
     ) -> None:
         self._app = app
         self._hosts = hosts
         self._origins = origins
-        self._bodies = bodies
+        self._settings = settings
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -138,7 +130,8 @@ class Guard:
         if host := target_host((scope.get("raw_path") or b"/").decode("latin-1")):
             self._hosts.check(host)
         self._origins.check(scope["method"], headers)
-        bounded = self._bodies.limit(scope, headers.get("content-length"), receive)
+        length = headers.get("content-length")
+        bounded = bound_body(self._settings(), scope, length, receive)
         await self._app(scope, bounded, send)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:

@@ -63,7 +63,6 @@ class RateLimiter:
         """Begin at zero, or where Redis is; raises OperatorError without its client library."""
         self._memory = MovingWindowRateLimiter(MemoryStorage())
         self._shared = _redis(settings) if settings.caching.redis_url else None
-        self._retry_seconds = RETRY_SECONDS
         self._alone_until = 0.0
 
     async def hit(self, name: str, owner: tuple[str, ...], limit: int) -> RateLimitStatus:
@@ -80,7 +79,7 @@ class RateLimiter:
                 return await asyncio.to_thread(_standing, self._shared, item, owner, count=count)
             except StorageError as error:
                 log.warning("Redis does not count requests, this server does: %s", error)
-                self._alone_until = time.monotonic() + self._retry_seconds
+                self._alone_until = time.monotonic() + RETRY_SECONDS
         return _standing(self._memory, item, owner, count=count)
 
 

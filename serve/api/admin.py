@@ -57,11 +57,7 @@ async def create(body: KeyRequest, auth: Admin, services: Services) -> dict[str,
 
     others = user not in ("", auth.user)
     if others and (user == ANONYMOUS or services.authenticator.takes_tokens):
-        raise PolicyError(
-            "an admin cannot make keys for this name",
-            value=user,
-            hint=OPERATOR,
-        )
+        raise PolicyError("an admin cannot make keys for this name", value=user, hint=OPERATOR)
 
     sources, policy = _within(auth, body)
 

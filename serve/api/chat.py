@@ -20,8 +20,15 @@ from serve.api.shapes import ANSWERED, FOUND
 from serve.errors import error_body
 from serve.questions import Question, Utterance, turns_of
 from serve.runs.following import FollowedRun, begin_run, cancel_when_gone, event_stream
-from serve.searching import TOOLS, Collections, Filters, SearchName, searched
-from serve.services import AppState, Asking, Caller, Services, check_standing, while_standing
+from serve.searching import (
+    TOOLS,
+    Collections,
+    Filters,
+    SearchName,
+    describe_passages,
+    find_passages,
+)
+from serve.services import AppState, Caller, Services, check_standing, while_standing
 from serve.telemetry.logs import log
 
 router = APIRouter(prefix="/api/v1")
@@ -82,7 +89,7 @@ class AgentChatRequest(BaseModel):
 
 @router.post("/chat", tags=["chat"], response_model=None, responses={200: ANSWERED})
 async def chat(
-    body: AgentChatRequest, request: Request, auth: Caller, asking: Asking, services: Services
+    body: AgentChatRequest, request: Request, auth: Caller, services: Services
 ) -> Response:
     """Answer a question, with citations, or refuse it honestly.
 
@@ -91,9 +98,9 @@ async def chat(
     """
     question = body.to_question()
     if body.stream:
-        followed = await cancel_when_gone(request, begin_run(asking, question, auth))
+        followed = await cancel_when_gone(request, begin_run(services.runner, question, auth))
         return event_stream(_lines(followed, request), followed, services.settings, sep="\n")
-    run = await cancel_when_gone(request, asking.run(question, auth))
+    run = await cancel_when_gone(request, services.runner.run(question, auth))
     check_standing(request)
     return JSONResponse(run.result)
 
@@ -140,8 +147,9 @@ async def search(
 def _search_and_record(
     services: AppState, auth: AuthContext, body: SearchRequest
 ) -> dict[str, Any]:
-    wanted = (body.query, body.collection, body.pipeline, body.k)
-    found = searched(services.session, auth, *wanted, where=body.where)
+    wanted = (body.query, body.collection, body.pipeline, body.k, body.where)
+    session = services.session
+    found = describe_passages(session, find_passages(session, auth, *wanted))
     services.audit.record(
         "retrieval",
         auth,

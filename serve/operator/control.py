@@ -70,7 +70,6 @@ class Control:
             self._changed.wait_for(lambda: not self._commands, patience)
 
     def _meet(self, connection: socket.socket) -> None:
-        """Talk with one client to the end."""
         settings = self._settings
         most, seconds = COMMAND_BYTES, settings.serve.header_seconds
         channel = Channel(connection, most_bytes=most, seconds=seconds)

@@ -38,7 +38,6 @@ from serve.protocols.openai_sources import (
     Source,
     disarm_markdown,
     footer,
-    marks_of,
     search_results,
     sources_of,
     url_citations,
@@ -91,8 +90,8 @@ def cite(text: str, result: dict[str, Any], *, with_footer: bool) -> Cited:
         }
         | {name: result[name] for name in KEPT if "conversation_id" in result},
     }
-    marks = marks_of(text, result, sources)
-    return Cited(footer(sources) if with_footer else "", url_citations(marks, sources), beside)
+    annotations = url_citations(text, result, sources)
+    return Cited(footer(sources) if with_footer else "", annotations, beside)
 
 
 @dataclass(frozen=True)

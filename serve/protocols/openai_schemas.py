@@ -27,7 +27,6 @@ class OpenAIError(Refused):
     def __init__(
         self, status: int, message: str, param: str | None = None, code: str | None = None
     ) -> None:
-        """Keep the parts of the error body."""
         super().__init__(status, code or "", message)
         self.param = param
 

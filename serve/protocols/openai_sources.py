@@ -31,15 +31,6 @@ class Source:
     score: float
 
 
-@dataclass(frozen=True)
-class Mark:
-    """Say where a mark stands in a text: text[start:end] == "[number]"."""
-
-    number: int
-    start: int
-    end: int
-
-
 def sources_of(result: Mapping[str, Any]) -> list[Source]:
     """Return the cited passages of a result, in the order of their numbers."""
     evidence = {item["chunk_id"]: item for item in result["evidence"]}
@@ -74,46 +65,35 @@ def _url(metadata: Mapping[str, Any]) -> str:
     return url if isinstance(url, str) and url.lower().startswith(WEB) else ""
 
 
-def marks_of(text: str, result: Mapping[str, Any], sources: Sequence[Source]) -> list[Mark]:
-    """Find the marks of the claims in a text that holds the answer, in its order.
+def url_citations(
+    text: str, result: Mapping[str, Any], sources: Sequence[Source]
+) -> list[dict[str, Any]]:
+    """Return the marks in a text that holds the answer as OpenAI's annotations, in its order.
 
     A claim is looked for with its marks, so that "[1]" in a sentence of a document is none; `text`
-    is the answer as `disarm_markdown` shows it.
+    is the answer as `disarm_markdown` shows it. Indices count characters (code points).
     """
-    numbers = {source.chunk_id: source.number for source in sources}
-    marks: list[Mark] = []
+    by_chunk = {source.chunk_id: source for source in sources}
+    found: list[dict[str, Any]] = []
     seen: dict[str, int] = {}  # where the next claim of the same words may begin
     for claim in result["claims"]:
-        cited = dict.fromkeys(numbers[one["chunk_id"]] for one in claim["citations"])
-        shown = [f"[{number}]" for number in cited]
+        cited = [
+            by_chunk[name] for name in dict.fromkeys(c["chunk_id"] for c in claim["citations"])
+        ]
         sentence = disarm_markdown(claim["text"])
-        marked = f"{sentence} {''.join(shown)}"
+        marked = f"{sentence} {''.join(f'[{source.number}]' for source in cited)}"
         at = text.find(marked, seen.get(marked, 0))
         if at < 0:
             continue
         seen[marked] = at + len(marked)
         start = at + len(sentence) + 1
-        for number, mark in zip(cited, shown, strict=True):
-            marks.append(Mark(number, start, start + len(mark)))
-            start += len(mark)
-    return sorted(marks, key=lambda mark: mark.start)
-
-
-def url_citations(marks: Sequence[Mark], sources: Sequence[Source]) -> list[dict[str, Any]]:
-    """Return the marks as OpenAI's annotations; indices count characters (code points)."""
-    by_number = {source.number: source for source in sources}
-    return [
-        {
-            "type": "url_citation",
-            "url_citation": {
-                "start_index": mark.start,
-                "end_index": mark.end,
-                "title": by_number[mark.number].title,
-                "url": by_number[mark.number].url,
-            },
-        }
-        for mark in marks
-    ]
+        for source in cited:
+            end = start + len(f"[{source.number}]")
+            place = {"start_index": start, "end_index": end}
+            found.append({**place, "title": source.title, "url": source.url})
+            start = end
+    found.sort(key=lambda one: one["start_index"])
+    return [{"type": "url_citation", "url_citation": one} for one in found]
 
 
 def search_results(sources: Sequence[Source]) -> list[dict[str, Any]]:

@@ -39,7 +39,6 @@ class AnswerCache:
     """
 
     def __init__(self, session: Session, figures: RunFigures | None = None) -> None:
-        """Remember answers in the session's cache."""
         self._session = session
         self._figures = figures
         self._cache: Cache = session.caches.answers

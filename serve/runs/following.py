@@ -52,7 +52,6 @@ class FollowedRun:
     """
 
     def __init__(self, runner: Runner, question: Question, auth: AuthContext) -> None:
-        """Start the run."""
         self._events: asyncio.Queue[RunEvent | Ended] = asyncio.Queue()
         self._peeked: list[RunEvent | Ended] = []
         self._pump = asyncio.create_task(self._follow(runner, question, auth))

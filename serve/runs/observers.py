@@ -58,18 +58,6 @@ class RunObservers(RunObserver):
             observer.on_end(run)
 
 
-class RunGates:
-    """Have several watch every run; without any, runs are just run."""
-
-    def __init__(self, gates: Sequence[RunGate] = ()) -> None:
-        """Ask them in this order."""
-        self._gates = gates
-
-    async def admit(self, auth: AuthContext) -> RunObservers:
-        """Return the observers of a run that all of them admitted."""
-        return RunObservers([await gate.admit(auth) for gate in self._gates])
-
-
 Key = tuple[str, str, str]
 
 
@@ -80,7 +68,6 @@ class Claims:
     """
 
     def __init__(self) -> None:
-        """Begin with nothing claimed."""
         self._lock = threading.Lock()
         self._claimed: set[Key] = set()
 

@@ -28,7 +28,6 @@ class PoolLimits:
     per_caller_shared: int
     waiting: int
     waiting_per_caller: int
-    retry_after: int
 
 
 @dataclass(eq=False)
@@ -58,7 +57,6 @@ class FairPool:
     """
 
     def __init__(self, name: str, limits: PoolLimits) -> None:
-        """Start with no thread."""
         self._name = name
         self._limits = limits
         self._lines: dict[Owner, _Line] = {}
@@ -101,10 +99,10 @@ class FairPool:
             owned = line.running + len(line.waiting)
             if owned >= limits.per_caller + limits.waiting_per_caller:
                 rule = f"one caller has at most {limits.waiting_per_caller} requests waiting"
-                raise Busy(rule, retry_after=limits.retry_after, of_caller=True)
+                raise Busy(rule, retry_after=RETRY_SECONDS, of_caller=True)
             if self._running + self._waiting >= limits.threads + limits.waiting:
                 rule = f"at most {limits.waiting} requests wait"
-                raise Busy(rule, retry_after=limits.retry_after)
+                raise Busy(rule, retry_after=RETRY_SECONDS)
             self._arrived += 1
             ticket = Ticket(owner, work, dropped, self._arrived)
             self._lines[owner] = line
@@ -148,7 +146,7 @@ class FairPool:
         return not any(thread.is_alive() for thread in self._threads)
 
     def _stopping(self) -> Busy:
-        return Busy("the server is stopping", retry_after=self._limits.retry_after)
+        return Busy("the server is stopping", retry_after=RETRY_SECONDS)
 
     def _start(self) -> None:
         name = f"{self._name}-{len(self._threads)}"

@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -20,7 +20,7 @@ from models.chat.types import ModelCancelled
 from serve.errors import Busy
 from serve.questions import Question, RunEvent
 from serve.runs.answer_cache import AnswerCache
-from serve.runs.observers import Claims, RunGates, RunObservers
+from serve.runs.observers import Claims, RunGate, RunObservers
 from serve.runs.pool import RETRY_SECONDS, FairPool, PoolLimits
 
 CANCEL_SECONDS = 5  # that questions have to notice that they are cancelled; chosen, not measured
@@ -128,20 +128,16 @@ class _End:
     value: Any
 
 
-def nothing() -> None:
-    """Give nothing back."""
-
-
 class SessionRunner:
     """Run questions, and short work such as searches, over one session.
 
     Both have their own threads, so that a search does not wait for questions of a slow model.
     """
 
-    def __init__(self, session: Session, settings: Settings, gates: RunGates | None = None) -> None:
+    def __init__(self, session: Session, settings: Settings, gates: Sequence[RunGate] = ()) -> None:
         """Start no thread yet; `gates` let questions begin and follow them."""
         self.condition = session.maintenance.condition
-        self._gates = gates or RunGates()
+        self._gates = gates
         self._settings = settings
         self._stopping = threading.Event()
         self.claims = Claims()
@@ -155,12 +151,15 @@ class SessionRunner:
         for pool in (self.asks, self.searches):
             pool.use(_limits(settings, pool.threads))
 
+    async def _admit(self, auth: AuthContext) -> RunObservers:
+        return RunObservers([await gate.admit(auth) for gate in self._gates])
+
     async def run(self, question: Question, auth: AuthContext) -> RunRecord:
         """Return the finished run; raises a CarrelError, `Busy` when too many wait.
 
         When the task is cancelled the run is too.
         """
-        observers = await self._gates.admit(auth)
+        observers = await self._admit(auth)
 
         def ask(gave_up: threading.Event, post: Post) -> RunRecord:
             return self.answerer.ask(question, auth, RunCallbacks(gave_up, observers))
@@ -169,7 +168,7 @@ class SessionRunner:
 
     async def stream(self, question: Question, auth: AuthContext) -> AsyncIterator[RunEvent]:
         """Yield what happens; closing the iterator cancels the run and frees its slot."""
-        observers = await self._gates.admit(auth)
+        observers = await self._admit(auth)
 
         def ask(gave_up: threading.Event, post: Post) -> RunEvent:
             callbacks = RunCallbacks(gave_up, observers, post)
@@ -219,7 +218,7 @@ class SessionRunner:
         gave_up = threading.Event()
         events: asyncio.Queue[object] = asyncio.Queue()
         post = _poster(asyncio.get_running_loop(), events)
-        give_back = self.claims.take(auth, conversation) if conversation else nothing
+        give_back = self.claims.take(auth, conversation) if conversation else lambda: None
 
         def end(ended: object) -> None:
             give_back()
@@ -266,7 +265,6 @@ def _limits(settings: Settings, threads: int) -> PoolLimits:
         per_caller_shared=min(settings.serve.caller_threads, settings.serve.shared_threads),
         waiting=settings.serve.waiting,
         waiting_per_caller=settings.serve.caller_waiting,
-        retry_after=RETRY_SECONDS,
     )
 
 

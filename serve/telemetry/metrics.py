@@ -79,14 +79,12 @@ class Metrics:
     """Count requests and runs, watch pools, caches and the event loop; nothing names a caller."""
 
     def __init__(self, runner: SessionRunner, caches: Caches | None = None) -> None:
-        """Begin at zero."""
         self._began = time.monotonic()
         self._registry = CollectorRegistry()
         self._lock = threading.Lock()
-        self._samples = SAMPLES
         self._routes: dict[str, Recent] = {}
         self._mistakes: dict[str, int] = {}
-        self._lags = Recent(self._samples)
+        self._lags = Recent(SAMPLES)
         self._pools = {"ask": runner.asks, "search": runner.searches}
         self._requests = Counter(
             "carrel_requests", "Requests.", ["method", "route", "status"], registry=self._registry
@@ -109,7 +107,7 @@ class Metrics:
             "1 while the data directory is known to be damaged.",
             registry=self._registry,
         ).set_function(lambda: float(bool(runner.condition.warnings())))
-        self.runs = RunFigures(self._registry, self._samples)
+        self.runs = RunFigures(self._registry, SAMPLES)
         self._caches = CacheFigures(caches) if caches is not None else None
         if self._caches is not None:
             self._registry.register(self._caches)
@@ -121,7 +119,7 @@ class Metrics:
         self._requests.labels(known, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
         with self._lock:
-            self._routes.setdefault(route, Recent(self._samples)).add(seconds * 1000)
+            self._routes.setdefault(route, Recent(SAMPLES)).add(seconds * 1000)
             failed = status >= MISTAKES
             self._mistakes[route] = self._mistakes.get(route, 0) + failed
 

@@ -18,7 +18,6 @@ class Recent:
     """Count all values and keep the latest; bounded, so that a long life costs no memory."""
 
     def __init__(self, size: int) -> None:
-        """Keep the latest `size` values."""
         self.count = 0
         self._values: deque[float] = deque(maxlen=size)
 

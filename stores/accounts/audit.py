@@ -30,7 +30,7 @@ from stores.accounts.audit_chain import (
     signed,
     write_head,
 )
-from stores.accounts.keys import Now, utc_now
+from stores.accounts.keys import Now, moment_text, utc_now
 from stores.sqlite.database import Database
 from stores.sqlite.schema import AUDIT_KEPT
 
@@ -41,7 +41,6 @@ class Aside:
     """Keep rows as lines of JSON in a file; rows changed there are not returned."""
 
     def __init__(self, folder: Path, key: bytes) -> None:
-        """Open nothing yet."""
         self._path = folder / ASIDE
         self._key = key
         self._head: Head | None = None
@@ -180,11 +179,12 @@ class AuditLog:
 
         The last row always stays.
         """
-        before = _text(self._now() - datetime.timedelta(days=days))
+        before = moment_text(self._now() - datetime.timedelta(days=days))
         with self._lock:
             with self._database.write() as connection:
                 head = self._intact(connection)
-                kept = self._first_since(connection, before) or head.seq
+                query = "SELECT coalesce(min(seq), 0) FROM audit WHERE at >= ?"
+                kept = int(connection.execute(query, (before,)).fetchone()[0]) or head.seq
                 query = "SELECT hash FROM audit WHERE seq = ?"
                 row = connection.execute(query, (kept - 1,)).fetchone()
                 if row is None:
@@ -286,7 +286,7 @@ class AuditLog:
     def _row(self, head: Head, entry: AuditEntry) -> dict[str, Any]:
         row: dict[str, Any] = {
             "seq": head.seq + 1,
-            "at": _text(entry.at),
+            "at": moment_text(entry.at),
             "kind": entry.kind,
             "tenant": entry.auth.tenant if entry.auth else "",
             "user": entry.auth.user if entry.auth else "",
@@ -313,10 +313,6 @@ class AuditLog:
         row = connection.execute(query, (SEEN,)).fetchone()
         return int(row[0]) if row else 0
 
-    def _first_since(self, connection: sqlite3.Connection, moment: str) -> int:
-        query = "SELECT coalesce(min(seq), 0) FROM audit WHERE at >= ?"
-        return int(connection.execute(query, (moment,)).fetchone()[0])
-
 
 def staying_rows(connection: sqlite3.Connection, tenant: str | None) -> tuple[int, int]:
     """Count rows of a tenant, or with None of all: all, and those with the words of a question."""
@@ -330,7 +326,3 @@ def _entry(row: Mapping[str, Any]) -> AuditEntry:
     auth = AuthContext(tenant=row["tenant"], user=row["user"]) if row["tenant"] else None
     at = datetime.datetime.fromisoformat(row["at"])
     return AuditEntry(row["kind"], auth, json.loads(row["facts"]), at)
-
-
-def _text(moment: datetime.datetime) -> str:
-    return moment.astimezone(datetime.UTC).isoformat(timespec="milliseconds")

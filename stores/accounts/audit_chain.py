@@ -144,9 +144,7 @@ def audit_key(settings: Settings, folder: Path, *, has_rows: bool) -> bytes:
     text = path.read_text(encoding="ascii", errors="replace").strip()
     if not HEX.fullmatch(text):
         raise OperatorError(
-            "the key of the audit log is damaged",
-            value=str(path),
-            hint="restore it from a backup",
+            "the key of the audit log is damaged", value=str(path), hint="restore it from a backup"
         )
     return bytes.fromhex(text)
 

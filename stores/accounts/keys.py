@@ -92,7 +92,6 @@ class Keys(CataloguePart):
     """Make, find, list and revoke keys; changes hold at once, also for a server that runs."""
 
     def __init__(self, database: Database, now: Now = utc_now) -> None:
-        """Use the catalogue's file."""
         super().__init__(database)
         self._now = now
 
@@ -125,13 +124,13 @@ class Keys(CataloguePart):
         )
         now = self._now()
         try:
-            expires = _text(now + datetime.timedelta(days=days)) if days else ""
+            expires = moment_text(now + datetime.timedelta(days=days)) if days else ""
         except OverflowError:
             raise CallerError(
                 "a key expires before the year 10000", value=f"{days} days", hint="give fewer days"
             ) from None
         text = f"{PREFIX}{key_id}_{secrets.token_hex(SECRET_BYTES)}"
-        key = Key(key_id, auth, _text(now), expires, rate=rate, tokens_per_day=tokens_per_day)
+        key = Key(key_id, auth, moment_text(now), expires, rate=rate, tokens_per_day=tokens_per_day)
         with self._database.write() as connection:
             named = {"tenant": tenant, "user": auth.user}
             if unused and connection.execute(_USED, named).fetchone()[0]:
@@ -173,7 +172,7 @@ class Keys(CataloguePart):
         if not row["sound"]:  # its roles may be others than it was given
             self._database.condition.report(f"key {row['id']}", DAMAGED)
             return None
-        if row["expires_at"] and row["expires_at"] <= _text(self._now()):
+        if row["expires_at"] and row["expires_at"] <= moment_text(self._now()):
             return None
         return _key(row)
 
@@ -187,7 +186,7 @@ class Keys(CataloguePart):
         with self._database.write() as connection:
             connection.execute(
                 "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at = ''",
-                (_text(self._now()), key_id),
+                (moment_text(self._now()), key_id),
             )
             sign(connection, "api_keys", "k.id = ?", key_id)
             row = connection.execute("SELECT * FROM api_keys WHERE id = ?", (key_id,)).fetchone()
@@ -200,7 +199,8 @@ class Keys(CataloguePart):
         return _key(row)
 
 
-def _text(moment: datetime.datetime) -> str:
+def moment_text(moment: datetime.datetime) -> str:
+    """Return a moment as it is kept: ISO 8601 in UTC, to the millisecond."""
     return moment.astimezone(datetime.UTC).isoformat(timespec="milliseconds")
 
 

@@ -150,7 +150,6 @@ class SealingWriter:
     """Take bytes and write them encrypted; `close` writes the last block, not the file's end."""
 
     def __init__(self, file: IO[bytes], key: bytes) -> None:
-        """Begin the file."""
         salt, prefix = os.urandom(SALT), os.urandom(PREFIX)
         file.write(MAGIC + salt + prefix)
         self._file = file

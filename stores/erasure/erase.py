@@ -151,19 +151,11 @@ UPLOADS = "uploads"
 Step = Callable[[str], None]
 
 
-def unwatched(stage: str) -> None:
-    """Take a step that reports nothing."""
-
-
 class Erasure:
     """Delete documents and all that was made of them."""
 
     def __init__(
-        self,
-        folder: Path,
-        database: Database,
-        search: SegmentSearch,
-        wait_s: float,
+        self, folder: Path, database: Database, search: SegmentSearch, wait_s: float
     ) -> None:
         """Use an open data directory; `wait_s` is how long readers of a log are waited for."""
         self._folder = folder
@@ -246,7 +238,7 @@ class Erasure:
     def pending_erasure(self) -> Pending | None:
         return pending(self._database)
 
-    def tidy(self, step: Step = unwatched) -> bool:
+    def tidy(self, step: Step = lambda stage: None) -> bool:
         with self._tidying:
             left = self.pending_erasure()
             if left is None:

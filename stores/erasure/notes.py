@@ -79,7 +79,6 @@ def redact_notes(
 def _deleted(
     connection: sqlite3.Connection, which: str, given: Mapping[str, Any]
 ) -> dict[tuple[str, str], tuple[int, set[str]]]:
-    """Delete notes; return by owner how many, and under which ids."""
     names = ", ".join(f"CAST({one} AS BLOB)" for one in ("tenant", "owner", "note_id"))
     query = f"DELETE FROM notes AS m WHERE {which} RETURNING {names}"
     found: dict[tuple[str, str], list[str]] = defaultdict(list)

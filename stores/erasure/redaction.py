@@ -122,12 +122,12 @@ def _told(row: Sequence[Token]) -> Sequence[Token]:
 
     One digit tells nothing: trails count passages, words and questions with it.
     """
-    telling = [at for at, token in enumerate(row) if not _is_plain(token)]
+    telling = [
+        at
+        for at, token in enumerate(row)
+        if not token.is_function and not (len(token.term) == 1 and token.term.isdigit())
+    ]
     return row[telling[0] : telling[-1] + 1] if telling else ()
-
-
-def _is_plain(token: Token) -> bool:
-    return token.is_function or (len(token.term) == 1 and token.term.isdigit())
 
 
 @cache
@@ -191,7 +191,8 @@ def redacted(
     hidden = Hidden(_texts(items), {*values, *names, *_names(items)}, elsewhere, own)
     _empty(items, cited, ERASED)
     result["answer"] = notice if cited else hidden.text(result.get("answer", ""))
-    _hide_claims(result, hidden)
+    for claim in result.get("claims", []):
+        claim["text"] = hidden.text(claim["text"])
     _hide(result, trail, hidden)
     return hidden
 
@@ -292,11 +293,6 @@ def _names(items: list[dict[str, Any]]) -> set[str]:
 def _slot_values(result: dict[str, Any], gone: Collection[str]) -> set[str]:
     slots = (result.get("plan") or {}).get("slots") or []
     return {slot["value"] for slot in slots if slot.get("evidence_id") in gone}
-
-
-def _hide_claims(result: dict[str, Any], hidden: Hidden) -> None:
-    for claim in result.get("claims", []):
-        claim["text"] = hidden.text(claim["text"])
 
 
 def _hide(result: dict[str, Any], trail: list[dict[str, Any]], hidden: Hidden) -> None:

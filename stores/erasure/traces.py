@@ -179,7 +179,6 @@ def living_passages(connection: sqlite3.Connection, result: dict[str, Any]) -> s
 
 
 def _offering(connection: sqlite3.Connection, collection: Collection, of_names: Hidden) -> set[str]:
-    """Return the conversations that offer one of these names."""
     rows = connection.execute(
         """SELECT t.conversation, t.clarification || c.waiting AS asked
            FROM conversation_turns t JOIN conversations c ON c.id = t.conversation

@@ -177,7 +177,6 @@ class ChromaVectors:
             _close(client)
 
     def _drop(self, beginning: str) -> None:
-        """Remove all collections whose names begin so."""
         self._opened = {}
         for one in self._connected().list_collections():
             if one.name.startswith(beginning):

@@ -70,12 +70,7 @@ class VectorIndex(Protocol):
         """Forget chunks; unknown ids are ignored."""
 
     def search(
-        self,
-        collection_id: int,
-        vector: Floats,
-        limit: int,
-        scope: VectorScope,
-        until: float = ...,
+        self, collection_id: int, vector: Floats, limit: int, scope: VectorScope, until: float = ...
     ) -> list[int]:
         """Return the row ids of up to `limit` chunks within the scope, nearest first.
 

@@ -52,7 +52,6 @@ class TrackedVectors:
     """Write one model's vectors of the catalogue to a vector index, and search it."""
 
     def __init__(self, database: Database, index: VectorIndex, model: str) -> None:
-        """Write vectors of `model` to the index."""
         self.index = index
         self.trouble = ""  # of the last search
         self._database = database
@@ -240,7 +239,6 @@ def keep_mark(connection: sqlite3.Connection, collection_id: int, model: str, ma
 
 
 def _sound(rows: Sequence[Any]) -> list[VectorRow]:
-    """Return the rows that have a vector which is as it was written."""
     return [
         VectorRow(chunk_id, row, document, kind, np.frombuffer(vector, dtype="<f4"))
         for chunk_id, row, document, kind, vector in rows

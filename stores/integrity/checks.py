@@ -54,7 +54,6 @@ class Check(ABC):
     FAILED: ClassVar[str] = ""  # what the warning of a failed repair begins with
 
     def __init__(self, parts: StoreParts) -> None:
-        """Check the data directory that these parts have open."""
         self._parts = parts
 
     @abstractmethod

@@ -49,10 +49,7 @@ MENDED = (
     "the check found an index damaged, which was rebuilt since: what was asked before may have"
     " lacked passages; ask again"
 )
-FIRST_LOOK = (
-    *map(damaged_rows, ("documents", "collections", "api_keys")),
-    "quarantine",
-)
+FIRST_LOOK = (*map(damaged_rows, ("documents", "collections", "api_keys")), "quarantine")
 
 
 class Checkup:
@@ -149,10 +146,6 @@ class Checkup:
     def repair(
         self, embed: Callable[[], list[str]], progress: Callable[[str, int, int], None]
     ) -> list[str]:
-        """Repair what can be, by the operator's wish; return what was done.
-
-        `embed` makes the vectors that are missing, and returns what it did.
-        """
         done = self.rows.make_again()
         done += [self.fulltext.repair(one) for one in self.fulltext.check()]
         done += embed()

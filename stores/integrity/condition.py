@@ -16,7 +16,6 @@ class Defects:
     """
 
     def __init__(self) -> None:
-        """Know of nothing wrong."""
         self._lock = threading.Lock()
         self._reasons: dict[str, str] = {}
         self.malformed = ""

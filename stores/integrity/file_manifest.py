@@ -219,7 +219,6 @@ def _sum(held: dict[str, Any]) -> int:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Write a file in one piece, durably."""
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:
         file.write(data)

@@ -6,7 +6,6 @@ import platform
 import shutil
 import sqlite3
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.distribution import program_version
@@ -51,12 +50,6 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def disk_space(folder: Path) -> dict[str, int]:
-    """Return the megabytes that the directory takes and that are free beside it."""
-    used = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return {"used_mb": used // MEGABYTE, "free_mb": shutil.disk_usage(folder).free // MEGABYTE}
-
-
 NAMED = 20  # ids of each kind that are listed; chosen, not measured
 
 
@@ -87,6 +80,7 @@ def examine(store: StoreParts) -> dict[str, Any]:
     problems += [line for one in orphans for line in one.lines]
     problems += maintenance.check_sample() + _lines(maintenance.threads)
     place = connection.execute("SELECT value FROM meta WHERE key = ?", (INDEX,)).fetchone()
+    used = sum(path.stat().st_size for path in store.folder.rglob("*") if path.is_file())
     known = {*problems, *(general for general, _ in damaged)}
     general = store.database.condition.warnings()
     problems += [one for one in general if one not in known and not (lost and ROWS_LOST in one)]
@@ -105,7 +99,10 @@ def examine(store: StoreParts) -> dict[str, Any]:
         ),
         "pending": {"erasures": len(left.rows) if left else 0},
         "orphans": [one.why for one in orphans],
-        "disk": disk_space(store.folder),
+        "disk": {
+            "used_mb": used // MEGABYTE,
+            "free_mb": shutil.disk_usage(store.folder).free // MEGABYTE,
+        },
         "versions": versions(connection),
         "seal": {"state": store.sealed.state, "changed": list(store.sealed.files)},
         "repaired": list(maintenance.repaired),

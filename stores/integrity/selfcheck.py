@@ -147,10 +147,7 @@ def _by_vector(
 
 
 def _by_words(
-    connection: sqlite3.Connection,
-    segments: SegmentSearch,
-    collection_id: int,
-    one: Sampled,
+    connection: sqlite3.Connection, segments: SegmentSearch, collection_id: int, one: Sampled
 ) -> bool:
     shares = segments.idf(collection_id, one.words)
     rare = sorted(one.words, key=lambda word: (-shares[word], word))[:RAREST_WORDS]

@@ -26,7 +26,6 @@ class Witness:
     """Keep the count of one data directory; several processes may note what they committed."""
 
     def __init__(self, folder: Path) -> None:
-        """Open nothing yet."""
         self._path = folder / NAME
         self._handle = -1
 

@@ -150,7 +150,11 @@ class Conversations(CataloguePart):
         if len(rows) < conversation.turns:
             self._database.condition.report(*DAMAGED)
         if any(row["refused"] is None for row in rows):
-            self._missing_runs(conversation.id)
+            # Runs that are damaged, and not only gone, are told of.
+            query = f"""SELECT 1 FROM conversation_turns t JOIN runs r ON r.run_id = t.run_id
+                WHERE t.conversation = ? AND r.sum IS NOT {RUN} LIMIT 1"""
+            if self._one(query, (conversation.id,)):
+                self._database.condition.report(*RUNS_DAMAGED)
         turns = [
             {
                 "run_id": row["run_id"],
@@ -178,13 +182,6 @@ class Conversations(CataloguePart):
         if turn["clarification"] is not None:
             turn["clarification"] = {"question": WITHHELD, "options": []}
             turn["reply"] = HIDDEN if turn["reply"] else ""
-
-    def _missing_runs(self, name: str) -> None:
-        """Tell runs of a conversation that are damaged from those that are gone."""
-        query = f"""SELECT 1 FROM conversation_turns t JOIN runs r ON r.run_id = t.run_id
-            WHERE t.conversation = ? AND r.sum IS NOT {RUN} LIMIT 1"""
-        if self._one(query, (name,)):
-            self._database.condition.report(*RUNS_DAMAGED)
 
     def rename_conversation(self, conversation: Conversation, title: str) -> None:
         with self._database.write() as connection:

@@ -82,7 +82,6 @@ class JobRows(CataloguePart):
     """Keep and find jobs; of a tenant's ended ones only the newest `kept` stay."""
 
     def __init__(self, database: Database, *, kept: int) -> None:
-        """Use the catalogue's file."""
         super().__init__(database)
         self._kept = kept
 
@@ -108,7 +107,12 @@ class JobRows(CataloguePart):
             row.created_at, row.updated_at = times
             sign(connection, "jobs", "j.id = ?", row.id)
             if row.ended:
-                self._forget_oldest(connection, row.tenant)
+                connection.execute(
+                    """DELETE FROM jobs WHERE number IN (SELECT number FROM jobs
+                           WHERE tenant = ? AND state NOT IN ('waiting', 'running')
+                           ORDER BY number DESC LIMIT -1 OFFSET ?)""",
+                    (row.tenant, self._kept),
+                )
 
     def find(self, job_id: str) -> JobRow | None:
         """Return the job of this id, None when there is none."""
@@ -131,14 +135,6 @@ class JobRows(CataloguePart):
             f" AND {SOUND} ORDER BY number"
         )
         return [_row(row) for row in rows]
-
-    def _forget_oldest(self, connection: sqlite3.Connection, tenant: str) -> None:
-        connection.execute(
-            """DELETE FROM jobs WHERE number IN (
-                   SELECT number FROM jobs WHERE tenant = ? AND state NOT IN ('waiting', 'running')
-                   ORDER BY number DESC LIMIT -1 OFFSET ?)""",
-            (tenant, self._kept),
-        )
 
 
 def _to_column(value: object) -> Any:  # noqa: ANN401 - whatever SQLite takes

@@ -149,7 +149,6 @@ def _find_deleted_notes(connection: sqlite3.Connection, run: RunRecord) -> set[s
 def _find_shown(
     connection: sqlite3.Connection, collection_id: int, auth: AuthContext | None, named: set[str]
 ) -> set[str]:
-    """Return those of these ids under which a collection shows a document."""
     condition = "d.collection_id = :p_collection"
     parameters: Parameters = {"p_collection": collection_id}
     shown = "d.document_id"

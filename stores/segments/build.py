@@ -22,7 +22,7 @@ from core.faults import fault
 from core.settings import Settings
 from stores.segments import files
 from stores.segments.files import FileSink, SegmentError, SegmentManifest
-from stores.segments.postings import Formula, Recipe, encode_terms
+from stores.segments.postings import bm25_settings, encode_terms
 from stores.segments.rows import Rows, count_rows, dead_rows, has_vectors, snapshot, state
 from stores.segments.types import Integers, Progress, Stored
 from stores.sqlite.catalogue import Collection
@@ -45,7 +45,7 @@ class Builder:
         self,
         database: Database,
         folder: Path,
-        recipe: Recipe,
+        model: str,
         settings: Settings,
         stored: Stored | None = None,
     ) -> None:
@@ -56,7 +56,7 @@ class Builder:
         self._stored = stored
         self._database = database
         self._folder = folder
-        self._recipe = recipe
+        self._model = model
         self._settings = settings
         self._lock = threading.Lock()
 
@@ -104,9 +104,9 @@ class Builder:
             manifest, ids = self._check_segment(connection, collection_id, name)
         except SegmentError:
             return True
-        if manifest.model != self._recipe.model:
+        if manifest.model != self._model:
             # Without an embedder there are none: the vectors of another are kept for it.
-            return has_vectors(connection, collection_id, self._recipe.model)
+            return has_vectors(connection, collection_id, self._model)
         new = count_rows(connection, collection_id, int(ids[-1]) if len(ids) else 0)
         changed = new + len(dead_rows(connection, collection_id))
         least = max(settings.segments.rebuild_min_rows, REBUILD_SHARE * len(ids))
@@ -118,7 +118,7 @@ class Builder:
         """Return the manifest and row ids of a segment that fits the truth, or raise."""
         folder = self._folder / str(collection_id) / name
         manifest = files.read_manifest(folder)
-        if manifest.settings != self._recipe.settings():
+        if manifest.settings != bm25_settings():
             raise SegmentError("the BM25 settings have changed")
         if sums and (damaged := files.find_damaged_files(folder, manifest)):
             raise SegmentError(f"damaged: {', '.join(damaged)}")
@@ -146,7 +146,6 @@ class Builder:
     def _write(
         self, collection_id: int, home: Path, progress: Progress | None, pause: Pause | None
     ) -> str | None:
-        """Write a segment of this moment's truth and publish it; return its name."""
         with snapshot(self._database) as connection:
             version, _ = state(connection, collection_id)
             dead = dead_rows(connection, collection_id)
@@ -163,8 +162,7 @@ class Builder:
                 sinks[array] = FileSink(folder / array)
                 return sinks[array]
 
-            recipe = self._recipe
-            rows = Rows(collection_id, recipe.model, recipe.columns, sink=sink, stored=self._stored)
+            rows = Rows(collection_id, self._model, words=True, sink=sink, stored=self._stored)
             try:
                 for done in rows.extend(connection):
                     if progress is not None:
@@ -179,13 +177,13 @@ class Builder:
         return name
 
     def _finish(self, rows: Rows, folder: Path, sinks: dict[str, FileSink], version: int) -> None:
-        recipe, counts = self._recipe, rows.counts
+        counts = rows.counts
         terms = encode_terms(counts.vocabulary)
         ranked = sorted(range(len(terms)), key=terms.__getitem__)
         order = [0] * len(terms)
         for place, number in enumerate(ranked):
             order[number] = place
-        postings = counts.postings(Formula(recipe.k1, recipe.b), order=order)
+        postings = counts.postings(order=order)
         part = rows.with_postings(postings)
         arrays = files.small_arrays(part, (terms[number] for number in ranked))
         entries = files.write_arrays(folder, arrays)
@@ -195,8 +193,8 @@ class Builder:
         manifest = SegmentManifest(
             collection_id=rows.collection_id,
             index_version=version,
-            model=recipe.model,
-            settings=recipe.settings(),
+            model=self._model,
+            settings=bm25_settings(),
             rows=rows.count,
             mean_length=postings.mean_length,
             arrays=entries,
@@ -236,7 +234,6 @@ class Background:
     """Refresh collections one after the other, on a thread that is started when first asked."""
 
     def __init__(self, refresh: Refresh) -> None:
-        """Call `refresh` on the thread."""
         self._refresh = refresh
         self._waiting: list[int] = []
         self._changed = threading.Condition()

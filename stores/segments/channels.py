@@ -156,18 +156,13 @@ class Channels:
             return _Near(_none())
         if self._tracked is not None:
             rows, note = self._tracked.nearest(view, connection, embedded, vector, pool, kinds)
-            return _Near(rows, *spread(_compare_sample(view, embedded, vector)), note)
+            sampled = _sample(view, embedded) @ vector
+            return _Near(rows, *spread(sampled[np.isfinite(sampled)]), note)
         few = embedded.rows is not None
         cosines = view.vectors(embedded.numbers()) @ vector if few else view.scan(vector)
         seen = cosines if few else embedded.values(cosines)
         rows = best_vectors(view, cosines, embedded, vector, pool) if pool > 0 else _none()
         return _Near(rows, *spread(seen))
-
-
-def _compare_sample(view: CollectionView, embedded: Selection, vector: Floats) -> Floats:
-    """Return the cosines of a sample, but of rows whose vectors are damaged."""
-    cosines = _sample(view, embedded) @ vector
-    return cosines[np.isfinite(cosines)]
 
 
 def _sample(view: CollectionView, embedded: Selection) -> Floats:
@@ -231,12 +226,6 @@ class Links:
     visible: int
 
 
-def hub_size(visible: int) -> int:
-    """Return in how many of the visible chunks a name may be and still link them."""
-    share = min(HUB_SHARE * visible, HUB_MOST)
-    return max(HUB_LEAST, int(share))
-
-
 def find_links(
     view: CollectionView,
     visible: Selection,
@@ -250,7 +239,7 @@ def find_links(
     `words` are alternatives each, `seeds` row ids. Up to `limit` chunks are returned, those first
     that say the rarest names.
     """
-    most = hub_size(visible.count)
+    most = max(HUB_LEAST, int(min(HUB_SHARE * visible.count, HUB_MOST)))
     found = [_rows_of_name(view, visible, name, most) for name in names]
     counts = np.array([len(rows) for rows in found], dtype=np.int64)
     rows = _rarest(found, counts, limit)
@@ -297,7 +286,6 @@ def _rows_of_word(view: CollectionView, group: Collection[str]) -> Integers:
 
 
 def _inside(visible: Selection, rows: Integers) -> Integers:
-    """Keep the selected of ascending rows."""
     if visible.keep is not None:
         return rows[visible.keep[rows]]
     if visible.rows is not None:

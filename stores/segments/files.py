@@ -40,7 +40,6 @@ class FileSink:
     """Write arrays of equal row shape into one file, with its check sum."""
 
     def __init__(self, path: Path) -> None:
-        """Create the file."""
         self._path = path
         self._file: BinaryIO | None = path.open("xb")
         self._crc = 0
@@ -182,11 +181,7 @@ def read_manifest(folder: Path) -> SegmentManifest:
 
 
 def open_part(
-    folder: Path,
-    manifest: SegmentManifest,
-    *,
-    sums: bool = False,
-    stored: Stored | None = None,
+    folder: Path, manifest: SegmentManifest, *, sums: bool = False, stored: Stored | None = None
 ) -> IndexedRows:
     """Map the arrays of a segment; raise SegmentError when anything does not fit.
 

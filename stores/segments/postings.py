@@ -14,7 +14,6 @@ from itertools import chain
 
 import numpy as np
 
-from core.settings import Settings
 from stores.segments.types import Booleans, Floats, Integers, TermWeights
 
 
@@ -89,21 +88,10 @@ class Postings:
         return int(np.count_nonzero(alive[self.rows[start:end]]))
 
 
-@dataclass(frozen=True)
-class Formula:
-    """Hold the constants of BM25 and, for rows newer than a segment, that segment's statistics."""
-
-    k1: float
-    b: float
-    rows: int = 0
-    base: Postings | None = None
-
-
 class TermCounts:
     """Count the terms of rows, batch by batch."""
 
     def __init__(self) -> None:
-        """Start without rows."""
         self.vocabulary: defaultdict[str, int] = defaultdict()
         self.vocabulary.default_factory = self.vocabulary.__len__
         self.rows = 0
@@ -128,8 +116,14 @@ class TermCounts:
         self._lengths.append(lengths.astype(np.float32))
         self.rows += len(rows)
 
-    def postings(self, formula: Formula, *, order: Sequence[int] | None = None) -> Postings:
-        """Score all rows, under a segment's statistics or under their own.
+    def postings(
+        self,
+        base: Postings | None = None,
+        base_rows: int = 0,
+        *,
+        order: Sequence[int] | None = None,
+    ) -> Postings:
+        """Score all rows, under the statistics of a segment `base` or under their own.
 
         `order` renumbers the terms; the postings then have no vocabulary of their own.
         """
@@ -140,9 +134,9 @@ class TermCounts:
         frequencies = np.bincount(terms, minlength=len(self.vocabulary))
         mean = float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0
         idf = idf_of(frequencies, self.rows)
-        if formula.base is not None:
-            mean, idf = formula.base.mean_length, self._base_idf(formula, formula.base)
-        norms = formula.k1 * (1 - formula.b + formula.b * lengths / (mean or 1.0))
+        if base is not None:
+            mean, idf = base.mean_length, self._base_idf(base, base_rows)
+        norms = BM25_K1 * (1 - BM25_B + BM25_B * lengths / (mean or 1.0))
         scores = (idf[terms] * counts / (counts + norms[rows])).astype(np.float32)
         sorter = np.argsort(terms, kind="stable")
         starts = np.zeros(len(frequencies) + 1, dtype=np.int64)
@@ -160,10 +154,10 @@ class TermCounts:
         self._batches = [(joined[0], joined[1], joined[2])]
         return self._batches[0]
 
-    def _base_idf(self, formula: Formula, base: Postings) -> Floats:
+    def _base_idf(self, base: Postings, rows: int) -> Floats:
         known = len(self._idf)
         new = [base.frequency(term) for term in list(self.vocabulary)[known:]]
-        self._idf += idf_of(np.array(new, dtype=np.int64), formula.rows).tolist()
+        self._idf += idf_of(np.array(new, dtype=np.int64), rows).tolist()
         return np.array(self._idf, dtype=np.float64)
 
 
@@ -180,43 +174,17 @@ BM25_K1 = 1.5  # how soon repeated words stop to count: rank-bm25's and bm25s's 
 BM25_B = 0.75  # how much long chunks are marked down: rank-bm25's and bm25s's value
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Say how often the terms of title, keywords and section count beside the body's once."""
-
-    title: int
-    keywords: int
-    section: int
-
-    def terms(self, title: str, keywords: str, section: str, body: str) -> list[str]:
-        """Return all terms of a row, repeated by the weight of their column."""
-        repeated = (
-            title.split() * self.title
-            + keywords.split() * self.keywords
-            + section.split() * self.section
-        )
-        return repeated + body.split()
+def bm25_settings() -> dict[str, float]:
+    """Return what the scores of a segment depend on besides the truth, for its manifest."""
+    weights = {"title": TITLE_WEIGHT, "keywords": KEYWORDS_WEIGHT, "section": SECTION_WEIGHT}
+    return {"k1": BM25_K1, "b": BM25_B, **{name: round(one) for name, one in weights.items()}}
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """Hold everything a segment depends on besides the truth."""
-
-    model: str
-    k1: float
-    b: float
-    columns: Columns
-
-    def settings(self) -> dict[str, float]:
-        """Return its settings for a manifest."""
-        return {"k1": self.k1, "b": self.b, **vars(self.columns)}
-
-    @classmethod
-    def of(cls, model: str, settings: Settings) -> Recipe:
-        """Return the recipe of a model's vectors under these settings."""
-        columns = Columns(
-            title=round(TITLE_WEIGHT),
-            keywords=round(KEYWORDS_WEIGHT),
-            section=round(SECTION_WEIGHT),
-        )
-        return cls(model, BM25_K1, BM25_B, columns)
+def weighted_terms(title: str, keywords: str, section: str, body: str) -> list[str]:
+    """Return all terms of a row, repeated by the weight of their column."""
+    return (
+        title.split() * round(TITLE_WEIGHT)
+        + keywords.split() * round(KEYWORDS_WEIGHT)
+        + section.split() * round(SECTION_WEIGHT)
+        + body.split()
+    )

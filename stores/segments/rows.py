@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from stores.segments.postings import Columns, Formula, Postings, TermCounts
+from stores.segments.postings import Postings, TermCounts, weighted_terms
 from stores.segments.types import Booleans, Floats, IndexedRows, Integers, Stored
 from stores.sqlite.database import Database
 from stores.sqlite.fulltext import table
@@ -213,7 +213,6 @@ class MemorySink:
     """Keep arrays in memory."""
 
     def __init__(self, name: str) -> None:
-        """Start empty; the name is of no use here."""
         self._arrays: list[Any] = []
 
     def append(self, array: Any) -> None:  # noqa: ANN401 - an array of any type
@@ -234,22 +233,21 @@ class Rows:
         self,
         collection_id: int,
         model: str,
-        columns: Columns | None,
         *,
+        words: bool,
         above: int = 0,
         sink: Callable[[str], Sink] = MemorySink,
         stored: Stored | None = None,
     ) -> None:
-        """Collect rows newer than `above`; without `columns` words are not counted.
+        """Collect rows newer than `above`; without `words` none are counted.
 
         `sink` makes the places of the large arrays, "vectors" and "sentences". With `stored`, which
         gives those of rows by their ids, vectors are not collected.
         """
         self.collection_id = collection_id
         self._model = model
-        self._columns = columns
         self.above = self.last = above
-        self.words = columns is not None
+        self.words = words
         self.count = 0
         self.counts = TermCounts()
         self._sinks = {name: MemorySink(name) for name in ("ids", "documents", "chunk_ids")}
@@ -275,9 +273,9 @@ class Rows:
         self._sinks["ids"].append(np.array(columns[0], dtype=np.int64))
         self._sinks["documents"].append(np.array(columns[1], dtype=np.int64))
         self._sinks["chunk_ids"].append(np.array([key.encode() for key in columns[2]]))
-        if self._columns is not None:
+        if self.words:
             texts = [[text or "" for text in row[5:9]] for row in batch]
-            self.counts.add([self._columns.terms(*text) for text in texts])
+            self.counts.add([weighted_terms(*text) for text in texts])
         self.last = batch[-1][0]
         self.count += len(batch)
 
@@ -305,10 +303,13 @@ class Rows:
         if self._stored is None:
             self._vectors.append(vectors)
 
-    def part(self, formula: Formula) -> IndexedRows:
-        """Return everything collected so far; the part does not change when more is added."""
-        postings = self.counts.postings(formula) if self._columns is not None else None
-        return self.with_postings(postings)
+    def part(self, base: IndexedRows | None = None) -> IndexedRows:
+        """Return everything collected so far; the part does not change when more is added.
+
+        Its words are scored under the statistics of a segment `base`.
+        """
+        given = (base.postings, len(base.ids)) if base is not None else ()
+        return self.with_postings(self.counts.postings(*given) if self.words else None)
 
     def with_postings(self, postings: Postings | None) -> IndexedRows:
         """Return everything collected so far with postings made elsewhere."""

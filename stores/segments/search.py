@@ -18,7 +18,6 @@ from core.errors import CallerError
 from core.settings import Settings
 from stores.segments.build import Background, Builder, Pause
 from stores.segments.channels import Channels, Links, Name, find_links
-from stores.segments.postings import Recipe
 from stores.segments.rows import StoredVectors, models_of, row_ids, snapshot, state, tuples
 from stores.segments.types import Candidates, Floats, Progress
 from stores.segments.view import CollectionView
@@ -58,14 +57,13 @@ class SegmentSearch:
         """
         self.folders = folders
         folder = folder / folders[0]
-        recipe = Recipe.of(model, settings)
         stored = partial(StoredVectors, database, model) if tracked else None
         self._tracked = tracked
         self._database = database
         self._settings = settings
         self._fulltext = fulltext
-        self._views = Views(database, folder, recipe, settings, stored)
-        self._builder = Builder(database, folder, recipe, settings, stored)
+        self._views = Views(database, folder, model, settings, stored)
+        self._builder = Builder(database, folder, model, settings, stored)
         self._background = Background(self._refresh)
         self._channels = Channels(fulltext, tracked)
         self._model = model
@@ -163,10 +161,6 @@ class SegmentSearch:
             self._tracked.write_new(collection_id)
 
     def refresh(self, collection: Collection, progress: Progress | None = None) -> bool:
-        """Rebuild the segment if that is worth it; return whether it was.
-
-        Raises OperatorError when it cannot be written; searches go on without it.
-        """
         return self._refresh(collection.id, progress, None)
 
     def _refresh(self, collection_id: int, progress: Progress | None, pause: Pause | None) -> bool:
@@ -225,7 +219,6 @@ class SegmentSearch:
             self._tracked.index.close()
 
     def _facts(self, collection_id: int) -> _Facts:
-        """Return the facts of the collection's documents, read once for an index version."""
         with snapshot(self._database) as connection:
             version, _ = state(connection, collection_id)
             known = self._known.get(collection_id)

@@ -70,13 +70,16 @@ class Mask:
     embedded: Selection
 
 
-class Masks:
-    """Remember the masks of one view, the latest `limit` of them."""
+# Vectors of a smaller visible share are picked, not scanned; chosen, no measurement is kept.
+GATHER_SHARE = 0.1
+MASKS = 32  # permission masks remembered per collection; chosen, not measured
 
-    def __init__(self, limit: int, gather_share: float) -> None:
-        """Pick rows by number where fewer than `gather_share` of all are visible."""
-        self._share = gather_share
-        self._masks: LRUCache[Key, Mask] = LRUCache(limit)
+
+class Masks:
+    """Remember the latest masks of one view."""
+
+    def __init__(self) -> None:
+        self._masks: LRUCache[Key, Mask] = LRUCache(MASKS)
         self._lock = threading.Lock()
 
     def find(
@@ -111,20 +114,19 @@ class Masks:
             if view.equal is not None:
                 places, live = view.places(view.equal[0])
                 hide_repeats(keep, places[live], view.equal[1][live])
-            known = self._mask(keep, view.has_vector)
+            seen = embedded = self._selection(keep)
+            if view.has_vector is not None:
+                embedded = self._selection(keep & view.has_vector)
+            known = Mask(seen, embedded)
             with self._lock:
                 self._masks[key] = known
         return known
-
-    def _mask(self, keep: Booleans, has_vector: Booleans | None) -> Mask:
-        seen = self._selection(keep)
-        return Mask(seen, seen if has_vector is None else self._selection(keep & has_vector))
 
     def _selection(self, keep: Booleans) -> Selection:
         count = int(np.count_nonzero(keep))
         if count == len(keep):
             return Selection(count, None, None)
-        if count < self._share * len(keep):
+        if count < GATHER_SHARE * len(keep):
             return Selection(count, None, np.flatnonzero(keep))
         return Selection(count, keep, None)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.settings import Settings
 from stores.segments.files import SegmentError, open_part, read_manifest
-from stores.segments.postings import Formula, Recipe
+from stores.segments.postings import bm25_settings
 from stores.segments.rows import (
     Rows,
     count_rows,
@@ -70,9 +70,6 @@ def without_vectors(part: IndexedRows) -> IndexedRows:
     )
 
 
-# Vectors of a smaller visible share are picked, not scanned; chosen, no measurement is kept.
-GATHER_SHARE = 0.1
-MASKS = 32  # permission masks remembered per collection; chosen, not measured
 # With more new chunks than this share, FTS5 answers for words; chosen, no measurement is kept.
 MAX_NEW_SHARE = 0.3
 
@@ -105,7 +102,7 @@ class Views:
         self,
         database: Database,
         folder: Path,
-        recipe: Recipe,
+        model: str,
         settings: Settings,
         stored: Stored | None = None,
     ) -> None:
@@ -116,7 +113,7 @@ class Views:
         self._stored = stored
         self._database = database
         self.folder = folder
-        self._recipe = recipe
+        self._model = model
         self._settings = settings
         self._known: dict[int, _Known] = {}
         # Snapshots are taken under the lock, so the versions that are built only grow.
@@ -180,7 +177,7 @@ class Views:
             manifest = read_manifest(folder)
             if manifest.collection_id != collection_id:
                 raise SegmentError("it is of another collection")
-            if manifest.settings != self._recipe.settings():
+            if manifest.settings != bm25_settings():
                 known.note = "the BM25 settings have changed"  # which is no damage
                 return
             known.base = open_part(folder, manifest, sums=True, stored=self._stored)
@@ -188,7 +185,7 @@ class Views:
             known.note = str(error)
             self._database.condition.report(*segment_fallback(collection_id))
             return
-        if manifest.model != self._recipe.model:
+        if manifest.model != self._model:
             known.base = without_vectors(known.base)
 
     def _extend(
@@ -210,9 +207,9 @@ class Views:
             segment=known.segment,
             parts=parts,
             alive=alive,
-            late=late_vectors(connection, self._recipe.model, parts),
+            late=late_vectors(connection, self._model, parts),
             words=words,
-            masks=Masks(MASKS, GATHER_SHARE),
+            masks=Masks(),
             notes=_notes(known, words),
             equal=equal_chunks(connection, collection_id),
         )
@@ -240,19 +237,17 @@ class Views:
         words: bool,
     ) -> tuple[IndexedRows, ...]:
         """Return the segment and the rows newer than it, reading only unknown ones."""
-        recipe = self._recipe
         above = base.high if base is not None else 0
         newer = known.newer
         if newer is None or (newer.above, newer.words) != (above, words):
-            columns = recipe.columns if words else None
             newer = known.newer = Rows(
-                collection_id, recipe.model, columns, above=above, stored=self._stored
+                collection_id, self._model, words=words, above=above, stored=self._stored
             )
         for _ in newer.extend(connection):
             pass
         if base is None:
-            return (newer.part(Formula(recipe.k1, recipe.b)),)
-        return base, newer.part(Formula(recipe.k1, recipe.b, len(base.ids), base.postings))
+            return (newer.part(),)
+        return base, newer.part(base)
 
 
 def _notes(known: _Known, words: bool) -> tuple[str, ...]:

@@ -126,7 +126,6 @@ def _find(
 def _files(
     connection: sqlite3.Connection, collection: Collection, source: str, access: WriteAccess
 ) -> list[str]:
-    """Return the files of the documents that a source names, else an id, else a file."""
     visible, given, called = "1", dict[str, object](), is_called(":name")
     if access.auth is not None:
         visible, given = permission_filter(access.auth, collection.id)

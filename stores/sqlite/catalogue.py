@@ -57,7 +57,6 @@ class VisiblePassages(CataloguePart):
     """Answer what exists and what a caller may see."""
 
     def __init__(self, database: Database) -> None:
-        """Read from `database`."""
         CataloguePart.__init__(self, database)  # which the catalogue has in two ways
         self._seen: tuple[int, dict[tuple[AuthContext, int], bool]] = (-1, {})
         self._lock = threading.Lock()
@@ -234,7 +233,6 @@ class VisiblePassages(CataloguePart):
     def _with_books(
         self, auth: AuthContext, collection_id: int, found: Iterable[Evidence]
     ) -> list[Evidence]:
-        """Let chunks of full texts say in their metadata which book they are from."""
         items = list(found)
         keys = (item.document_key for item in items)
         books = self.books_of_texts(auth.rights, collection_id, keys)

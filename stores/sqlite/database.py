@@ -327,19 +327,15 @@ class CataloguePart:
     """Read and write some of the tables."""
 
     def __init__(self, database: Database) -> None:
-        """Use an open catalogue."""
         self._database = database
 
     def _all(self, query: str, values: Values = ()) -> list[Any]:
-        """Return all rows that a query finds."""
         return self._database.read().execute(query, values).fetchall()
 
     def _one(self, query: str, values: Values = ()) -> Any:  # noqa: ANN401 - a row, or None
-        """Return the first row that a query finds, None for none."""
         return self._database.read().execute(query, values).fetchone()
 
     def _value(self, query: str, values: Values = ()) -> Any:  # noqa: ANN401 - as stored
-        """Return the first column of the first row, None where there is no row."""
         row = self._one(query, values)
         return None if row is None else row[0]
 

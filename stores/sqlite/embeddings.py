@@ -103,7 +103,6 @@ class ExactVectors(CataloguePart):
     """
 
     def __init__(self, database: Database, model: str) -> None:
-        """Read vectors of `model` from the catalogue."""
         super().__init__(database)
         self._model = model
         self._matrices: dict[int, _Matrix] = {}

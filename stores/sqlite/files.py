@@ -258,7 +258,6 @@ def _note(
     stage: Stage,
     entries: Iterable[JournalEntry],
 ) -> None:
-    """Note within a transaction that documents have reached a stage."""
     connection.executemany(
         "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?)",
         [(collection_id, one.document_id, one.file, stage, one.chunks) for one in entries],
@@ -311,7 +310,6 @@ def _begin(connection: sqlite3.Connection, collection_id: int, name: str, path: 
 def _finish_file(
     connection: sqlite3.Connection, collection_id: int, finished: FinishedFile, access: WriteAccess
 ) -> bool:
-    """Note a file as done; return whether documents went that it no longer contains."""
     file = finished.file
     gone = _drop_documents(connection, collection_id, file.relative, finished.holds, access)
     if finished.previous:
@@ -341,7 +339,6 @@ def _drop_documents(
     keeps: Callable[[str], bool],
     access: WriteAccess,
 ) -> int:
-    """Remove the documents of a file but those that it keeps; return how many went."""
     gone, last = 0, 0
     while rows := connection.execute(
         """SELECT id, document_id FROM documents
@@ -359,7 +356,6 @@ def _drop_documents(
 def _forget_file(
     connection: sqlite3.Connection, collection_id: int, relative: str, access: WriteAccess
 ) -> int:
-    """Remove a file with all its documents; return how many these were."""
     gone = _drop_documents(connection, collection_id, relative, lambda _: False, access)
     _forget_unfinished(connection, collection_id, relative)
     query = "DELETE FROM files WHERE collection_id = ? AND relative = ?"
@@ -378,7 +374,6 @@ def _forget_unfinished(connection: sqlite3.Connection, collection_id: int, file:
 def _replace_left_out(
     connection: sqlite3.Connection, collection_id: int, file: str, rows: Sequence[LeftOutRow]
 ) -> None:
-    """Note within a transaction what was left out of a file; what was noted before goes."""
     query = "DELETE FROM left_out WHERE collection_id = ? AND file = ?"
     connection.execute(query, (collection_id, file))
     connection.executemany(

@@ -13,10 +13,9 @@ from collections.abc import Collection as AbstractCollection
 from math import log
 from typing import Any
 
-from core.auth import AuthContext
 from core.language.analysis import terms
+from stores.segments.postings import KEYWORDS_WEIGHT, SECTION_WEIGHT, TITLE_WEIGHT
 from stores.sqlite.database import CataloguePart, Database, decoded
-from stores.sqlite.permissions import permission_filter
 
 # Punctuation inside analysed terms (code identifiers, versions) must not split them again.
 TOKENIZER = "unicode61 remove_diacritics 0 tokenchars ''.-_+#@/:&$%*~^=<>!?|\\''"
@@ -75,37 +74,7 @@ def match_expression(query: Sequence[AbstractCollection[str]]) -> str:
 
 
 class FullText(CataloguePart):
-    """Search the analysed terms under a caller's permissions."""
-
-    def __init__(self, database: Database, weights: tuple[float, float, float]) -> None:
-        """Weigh title, keywords and section against the body's 1."""
-        super().__init__(database)
-        self._weights = weights
-        self._named = dict(zip(("w1", "w2", "w3"), weights, strict=True))
-
-    def search(
-        self,
-        auth: AuthContext,
-        collection_id: int,
-        query: Sequence[AbstractCollection[str]],
-        limit: int,
-        sources: Sequence[str] = (),
-    ) -> list[tuple[str, float]]:
-        """Return (chunk id, BM25 score) pairs, best first; a higher score is better."""
-        expression = match_expression(query)
-        if not expression:
-            return []
-        condition, parameters = permission_filter(auth, collection_id, sources, sums=False)
-        name = table(collection_id)
-        rows = self._database.read().execute(
-            f"""SELECT c.chunk_id, bm25({name}, :w1, :w2, :w3, 1.0) AS score
-                FROM {name} JOIN chunks c ON c.id = {name}.rowid
-                JOIN documents d ON d.id = c.document
-                WHERE {name} MATCH :expression AND {condition}
-                ORDER BY score, c.chunk_id LIMIT :limit""",
-            {**parameters, "expression": expression, "limit": limit, **self._named},
-        )
-        return [(row[0], -row[1]) for row in rows]
+    """Score chunks by their analysed terms, and count in how many each term is."""
 
     def scores(
         self,
@@ -122,12 +91,8 @@ class FullText(CataloguePart):
         cursor.row_factory = None
         return cursor.execute(
             f"SELECT rowid, -bm25({name}, ?, ?, ?, 1.0) FROM {name} WHERE {name} MATCH ?",
-            (*self._weights, expression),
+            (TITLE_WEIGHT, KEYWORDS_WEIGHT, SECTION_WEIGHT, expression),
         ).fetchall()
-
-    def rows(self, collection_id: int) -> int:
-        """Count the indexed chunks of a collection."""
-        return int(self._value(f"SELECT count(*) FROM {table(collection_id)}"))
 
     def frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, int]:
         """Return how many chunks of the collection contain each term."""
@@ -140,10 +105,7 @@ class FullText(CataloguePart):
         return found
 
     def inverse_frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, float]:
-        """Return log(1 + N/(1 + df)) of each term over the collection's chunks.
-
-        A term that no chunk contains weighs most.
-        """
+        """Return log(1 + N/(1 + df)) of each term over the collection's chunks."""
         query = "SELECT count(*) FROM chunks WHERE collection_id = ?"
         total = self._value(query, (collection_id,))
         counts = self.frequencies(collection_id, wanted)

@@ -21,7 +21,6 @@ from stores.runlog.jobs import JobRows
 from stores.runlog.notes import KeptNotes
 from stores.runlog.ratings import Ratings
 from stores.runlog.runs import Runs
-from stores.segments.postings import KEYWORDS_WEIGHT, SECTION_WEIGHT, TITLE_WEIGHT
 from stores.sqlite.access_lists import AccessLists
 from stores.sqlite.catalogue import VisiblePassages
 from stores.sqlite.database import Database, explained
@@ -71,7 +70,6 @@ class SqliteAccounts:
     """Keep who may ask and what they did: keys, tokens spent, jobs, and the audit log."""
 
     def __init__(self, database: Database) -> None:
-        """Use the catalogue's `database`."""
         self._database = database
         self.keys = Keys(database)
         self.spending = Spending(database)
@@ -90,11 +88,9 @@ class SqliteRecord:
     """Everything that one catalogue file keeps, by topic."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
-        """Use an open `database`."""
-        weights = (TITLE_WEIGHT, KEYWORDS_WEIGHT, SECTION_WEIGHT)
         self.database = database
         self.folder = database.path.parent
-        self.fulltext = FullText(database, weights)
+        self.fulltext = FullText(database)
         self.catalogue = SqliteCatalogue(database, self.fulltext, settings)
         self.intake = SqliteIntake(database)
         self.runs = SqliteRunLog(database)

@@ -126,10 +126,7 @@ class Listing(VisiblePassages):
         return [tuple(row) for one in documents for row in self._all(query, (one,))]
 
     def check_fields(
-        self,
-        auth: AuthContext,
-        collections: Sequence[Collection],
-        where: Sequence[Filter],
+        self, auth: AuthContext, collections: Sequence[Collection], where: Sequence[Filter]
     ) -> None:
         names = {one.name: one.field for one in where if one.of_metadata}
         reader, known = self._database.read(), set[str]()

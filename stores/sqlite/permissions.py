@@ -68,10 +68,7 @@ def permission_filter(
     their rows say.
     """
     parameters: Parameters = {"p_tenant": auth.tenant, "p_collection": collection_id}
-    conditions = [
-        f"{table}.tenant = :p_tenant",
-        f"{table}.collection_id = :p_collection",
-    ]
+    conditions = [f"{table}.tenant = :p_tenant", f"{table}.collection_id = :p_collection"]
     if not with_damaged:  # rows that are not what was written
         conditions.append(f"{table}.id NOT IN (SELECT document FROM quarantine)")
     principals = _bind(parameters, "p_principal", sorted(auth.principals))

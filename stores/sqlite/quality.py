@@ -369,7 +369,6 @@ class QualityCounts:
         return map(dict, rows)
 
     def _documents(self, condition: str, values: dict[str, int] | None = None) -> Counted:
-        """Count the documents that meet a condition (SQL of this module)."""
         body = f"FROM documents d WHERE d.collection_id = :c AND {condition}"
         bound = {"c": self._id, "n": self._examples, **(values or {})}
         some = self._reader.execute(
@@ -378,6 +377,5 @@ class QualityCounts:
         return self._count(body, bound), [row[0] for row in some]
 
     def _count(self, body: str, values: dict[str, int] | None = None) -> int:
-        """Count the rows of a query (SQL of this module)."""
         found = self._reader.execute(f"SELECT count(*) {body}", values or {"c": self._id})
         return int(found.fetchone()[0])

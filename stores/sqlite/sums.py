@@ -68,9 +68,7 @@ VECTOR = sum_of("e", "content_hash model", "vector")
 SENTENCES = sum_of("s", "content_hash model", "vectors")
 COLLECTION = sum_of("o", "tenant name profile", "id")
 KEY = sum_of(
-    "k",
-    "id digest tenant user roles created_at expires_at revoked_at scope",
-    "rate tokens_per_day",
+    "k", "id digest tenant user roles created_at expires_at revoked_at scope", "rate tokens_per_day"
 )
 
 # What is read in place of the column: NULL where the row is not what was written.

@@ -107,7 +107,6 @@ class SqliteTrees(CataloguePart):
     """Keep trees in the catalogue."""
 
     def __init__(self, database: Database) -> None:
-        """Use an open catalogue."""
         super().__init__(database)
         self._records: dict[tuple[int, str], TreeRecord] = {}
         self._lock = threading.Lock()
@@ -208,8 +207,8 @@ class SqliteTrees(CataloguePart):
         )
         wanted = [row[0] for row in rows]
         missing = [row for row in wanted if row not in parts]
-        for some in _portions(missing):
-            parts |= self._read_documents(some)
+        for at in range(0, len(missing), MAX_VARIABLES):
+            parts |= self._read_documents(missing[at : at + MAX_VARIABLES])
         documents = {row: parts[row] for row in wanted if row in parts}
         return TreeRecord(documents, self.members(collection_id), version)
 
@@ -253,10 +252,6 @@ class SqliteTrees(CataloguePart):
             (json.dumps(sorted(set(places))),),
         )
         return {(row[0], row[1]): row[2] for row in rows}
-
-
-def _portions(rows: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (rows[at : at + MAX_VARIABLES] for at in range(0, len(rows), MAX_VARIABLES))
 
 
 def _tree(shape: str, vectors: bytes) -> DocumentTree:

@@ -257,7 +257,6 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
 
 
 def _inserted(connection: sqlite3.Connection, statement: str, values: dict[str, Any]) -> int:
-    """Insert a row and return its id."""
     row_id = connection.execute(statement, values).lastrowid
     assert row_id is not None  # an INSERT always has one
     return row_id

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.types import Citation, Claim, Evidence
 from reasoning.verification import unsupported_reason
-from serve.protocols.openai_sources import disarm_markdown, marks_of, sources_of
+from serve.protocols.openai_sources import disarm_markdown, sources_of, url_citations
 
 TEXT = (
     "The travel budget of the Lyon office is 4200 euros. The guide to it is at"
@@ -88,5 +88,6 @@ def test_marks_are_found_in_what_is_shown() -> None:
     cited = {"chunk_id": "c", "source": "d", "quote": "q"}
     result = {"evidence": [], "claims": [{"text": said, "citations": [cited]}]}
     shown = disarm_markdown(f"{said} [1]")
-    (mark,) = marks_of(shown, result, sources_of(result))
-    assert shown[mark.start : mark.end] == "[1]"
+    (mark,) = url_citations(shown, result, sources_of(result))
+    place = mark["url_citation"]
+    assert shown[place["start_index"] : place["end_index"]] == "[1]"

@@ -67,10 +67,9 @@ def test_an_old_name_of_a_setting_is_noted(
     library: Library, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("core.settings._noted", set())
-    assert len(library.with_settings(top_k=1, fusion="rrf").search("candle", "guide", k=1)) == 1
+    assert len(library.with_settings(top_k=1).search("candle", "guide", k=1)) == 1
     notes = capsys.readouterr().err
     assert "note: top_k is retrieval.top_k now" in notes
-    assert "note: fusion is a setting no more" in notes
 
 
 def test_a_plan_is_checked_and_run(library: Library) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from core import settings as settings_module
 from core.errors import CallerError
-from core.old_names import FIXED
 from core.settings import (
     FIELDS,
     LIVE,
@@ -172,7 +171,6 @@ def _nothing_noted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_old_name_leads_to_a_setting_and_no_two_to_one() -> None:
     assert set(settings_module.FLAT.values()) <= set(FIELDS)
     assert len(set(settings_module.FLAT.values())) == len(settings_module.FLAT)
-    assert not FIXED & settings_module.FLAT.keys()
 
 
 @pytest.mark.usefixtures("_nothing_noted")
@@ -182,8 +180,7 @@ def test_an_old_name_is_read_with_one_note(
     monkeypatch.setenv(PREFIX + "TOP_K", "4")
     monkeypatch.setenv(PREFIX + "AUDIT", "off")
     path = tmp_path / "old.yaml"
-    gone = "rrf_constant: 30\nllm_grader: true\nfusion: rrf\nweight_text: 0.4\n"
-    path.write_text(f"pool: 50\ntop_k: 9\n{gone}", encoding="utf-8")
+    path.write_text("pool: 50\ntop_k: 9\n", encoding="utf-8")
     for _ in range(2):
         settings, origins = load_settings(known_values({"text_k": "6"}, "--set"), file=str(path))
     found = settings.retrieval
@@ -192,25 +189,22 @@ def test_an_old_name_is_read_with_one_note(
     told = capsys.readouterr()
     assert told.out == ""
     notes = told.err.splitlines()
-    assert len(notes) == 9 and all(note.startswith("note: ") for note in notes)
+    assert len(notes) == 5 and all(note.startswith("note: ") for note in notes)
     for end in ("top_k is retrieval.top_k", "CARREL_TOP_K is CARREL_RETRIEVAL__TOP_K"):
         assert f"note: {end} now; the old name is read until 1.0" in notes
-    end = "is a setting no more: it has no effect and may be deleted"
-    for name in ("rrf_constant", "llm_grader", "fusion", "weight_text"):
-        assert f"note: {name} {end}" in notes
 
 
 @pytest.mark.usefixtures("_nothing_noted")
 def test_a_variable_that_is_no_setting_is_noted_with_one_that_is_near(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("FUSION", "RETRIEVAL__TOPK", "TOPP_K", "XYZZY"):
+    for name in ("RETRIEVAL__TOPK", "TOPP_K", "XYZZY"):
         monkeypatch.setenv(PREFIX + name, "2")
     for name in ("DEBUG", "EVAL_DATA", "FAULT_AT", "FAULT_SHIM", "TESTS", "TEST_GGUF"):
         monkeypatch.setenv(PREFIX + name, "")
     assert load_settings()[0].retrieval.top_k == 10
     notes = capsys.readouterr().err.splitlines()
-    assert len(notes) == 4 and "CARREL_FUSION is a setting no more" in notes[0]
+    assert len(notes) == 3
     for name in ("RETRIEVAL__TOPK", "TOPP_K"):
         start = f"note: CARREL_{name} is the variable of no setting and has no effect"
         assert f"{start}; the nearest is CARREL_RETRIEVAL__TOP_K" in notes

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from behind import full_text_hits
 from commands import index_of, query, write_files
 from fakes import FakeEmbedder, Shelf
 from hypothesis import given
@@ -88,7 +89,7 @@ def test_short_documents_are_searched_with_their_neighbours(
         "t4": "← Nobody saw it.",
     }
     auth = AuthContext(tenant="acme")
-    found = parts(shelf.store).fulltext.search(auth, shelf.id, [{"walrus"}], 9)
+    found = full_text_hits(shelf.store, shelf.id, [{"walrus"}], 9)
     evidence = shelf.catalogue.evidence(auth, shelf.id, [key for key, _ in found])
     assert [evidence[key].document_id for key, _ in found] == ["t1", "t2"]  # its own word first
     assert [evidence[key].text for key, _ in found] == ["A walrus swam.", "It was cold."]
@@ -157,9 +158,7 @@ def test_a_rebuild_searches_the_context_again(shelf: Shelf, ingest: Ingest, tmp_
     )
     assert report["embedded"] == 4
     assert index_of(shelf.store.folder) == whole
-    found = parts(shelf.store).fulltext.search(
-        AuthContext(tenant="acme"), shelf.id, [{"walrus"}], 9
-    )
+    found = full_text_hits(shelf.store, shelf.id, [{"walrus"}], 9)
     assert len(found) == 2
 
 

@@ -20,7 +20,6 @@ from core.errors import OperatorError
 from core.settings import load_settings
 from serve.access.audit import Audit, AuditWriter
 from serve.access.auth import AuthenticatedCaller as Entered
-from serve.runs.observers import RunGates
 from serve.runs.runner import SessionRunner
 from serve.services import AppState, make_app_state
 from stores.accounts.audit import AuditEntry, AuditLog
@@ -47,9 +46,7 @@ def audited(session: Session, **changes: Any) -> AppState:
     settings = session.settings.model_copy(update=changes)
     audit = Audit(AuditLog(parts(session.store).database, settings), settings)
     services = make_app_state(session)
-    return replace(
-        services, audit=audit, runner=SessionRunner(session, settings, RunGates([audit]))
-    )
+    return replace(services, audit=audit, runner=SessionRunner(session, settings, [audit]))
 
 
 class Caller:

@@ -21,7 +21,6 @@ from serve.access.limits import ASKING, CallerLimits, RateLimiter
 from serve.app import make_api
 from serve.errors import LimitExceeded
 from serve.protocols import langserve as agent
-from serve.runs.observers import RunGates
 from serve.runs.runner import SessionRunner
 from serve.services import AppState, make_app_state
 from stores.accounts.keys import Keys, Spending
@@ -37,7 +36,7 @@ def limited(session: Session, **changes: Any) -> AppState:
     services = make_app_state(session)
     settings = session.settings.model_copy(update=changes)
     limits = CallerLimits(settings, Spending(parts(session.store).database))
-    runner = SessionRunner(session, settings, RunGates([limits]))
+    runner = SessionRunner(session, settings, [limits])
     return replace(services, settings=settings, limits=limits, runner=runner)
 
 

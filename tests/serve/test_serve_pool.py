@@ -23,7 +23,7 @@ class Bench:
 
     def __init__(self, **limits: int) -> None:
         given = {"threads": 2, "per_caller": 2, "per_caller_shared": 1}
-        given |= {"waiting": 8, "waiting_per_caller": 8, "retry_after": 1}
+        given |= {"waiting": 8, "waiting_per_caller": 8}
         self.pool = FairPool("test", PoolLimits(**(given | limits)))
         self.began: list[str] = []
         self.dropped: list[str] = []

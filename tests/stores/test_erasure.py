@@ -8,6 +8,7 @@ from typing import Any
 
 import behind
 import pytest
+from behind import indexed
 from builders import run_record
 from fakes import Shelf, document, short_hash, write
 
@@ -48,7 +49,7 @@ def test_neighbours_forget_it(shelf: Shelf, before: str, gone: str, after: str) 
     shelf.write(*rows)
     assert shelf.maintenance.erase(ANN, shelf.collection, "b")
     assert contexts(shelf.store) == {"a": "", "c": f"{NEXT}{before}"}
-    assert parts(shelf.store).fulltext.rows(shelf.id) == 2
+    assert indexed(shelf.store, shelf.id) == 2
     assert gone not in "\n".join(parts(shelf.store).database._writer.iterdump())
 
 

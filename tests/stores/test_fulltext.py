@@ -7,6 +7,7 @@ from collections.abc import Callable
 from math import log
 
 import pytest
+from behind import full_text_hits, indexed
 from fakes import Shelf, document, write
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,7 +63,7 @@ def search(index: Callable[..., Index]) -> Search:
 def test_operators_in_a_query_are_only_words(shelf: Shelf, search: Search, query: str) -> None:
     shelf.put({"a": "the harbour", "b": "the forest"})
     assert search(query) == ["a"]
-    assert parts(shelf.store).fulltext.rows(shelf.id) == 2
+    assert indexed(shelf.store, shelf.id) == 2
 
 
 @pytest.mark.parametrize("query", ["", " ", '"', '""', "*", "-", "(", ":", "\x00", "😀", "…", "'"])
@@ -77,7 +78,7 @@ def test_any_text_can_be_indexed_and_searched(shelf: Shelf) -> None:
         shelf.put({"a": text})
         for words in (query, text):
             asked = query_terms(words, {"en"})[:MAX_TERMS]
-            found = parts(shelf.store).fulltext.search(ANN, shelf.id, asked, 5)
+            found = full_text_hits(shelf.store, shelf.id, asked, 5)
             assert len(found) <= 1
             shared = {t for group in asked for t in group} & set(terms(text, "en"))
             if not shared:
@@ -133,7 +134,7 @@ def test_equal_scores_come_in_the_order_of_their_ids(
     shelf: Shelf,
 ) -> None:
     rows = shelf.put({f"d{n}": "same text" for n in range(7)})
-    found = parts(shelf.store).fulltext.search(ANN, shelf.id, [{"same"}], 4)
+    found = full_text_hits(shelf.store, shelf.id, [{"same"}], 4)
     assert [key for key, _ in found] == sorted(row.chunks[0].chunk_id for row in rows)[:4]
 
 
@@ -146,7 +147,7 @@ def test_statistics_are_of_this_collection_alone(
     def known() -> tuple[dict[str, float], list[tuple[str, float]]]:
         words = parts(shelf.store).fulltext
         found = words.inverse_frequencies(shelf.id, ["rope", "tide", "unheard", "rope"])
-        return found, words.search(ANN, shelf.id, [{"rope"}], 5)
+        return found, full_text_hits(shelf.store, shelf.id, [{"rope"}], 5)
 
     before = known()
     assert before[0] == pytest.approx(weights) and before[1]
@@ -161,7 +162,7 @@ def test_removed_text_is_neither_found_nor_counted(shelf: Shelf, search: Search)
     shelf.put({"a": "rope", "b": "rope"})
     shelf.remove(["a"])
     assert search("rope") == ["b"]
-    assert parts(shelf.store).fulltext.rows(shelf.id) == 1
+    assert indexed(shelf.store, shelf.id) == 1
     weight = parts(shelf.store).fulltext.inverse_frequencies(shelf.id, ["rope"])["rope"]
     assert weight == pytest.approx(log(1 + 1 / 2))
 
@@ -187,9 +188,7 @@ def test_the_order_is_that_of_bm25(
     ids = [row.chunks[0].chunk_id for row in rows]
     for _ in range(50):
         query = rng.sample(words, 3)
-        found = parts(shelf.store).fulltext.search(
-            ANN, shelf.id, [set(terms(w, "en")) for w in query], 80
-        )
+        found = full_text_hits(shelf.store, shelf.id, [set(terms(w, "en")) for w in query], 80)
         scores = oracle.get_scores([term for word in query for term in terms(word, "en")])
         expected = {key: score for key, score in zip(ids, scores, strict=True) if score > 0}
         assert dict(found) == pytest.approx(expected)

@@ -131,11 +131,11 @@ def test_the_doctor_names_a_damaged_segment(shelf: Shelf) -> None:
 
 @pytest.mark.parametrize("constant", ["BM25_K1", "BM25_B", "TITLE_WEIGHT"])
 def test_a_segment_of_other_weights_is_not_used(
-    shelf: Shelf, open_store: Opener, monkeypatch: pytest.MonkeyPatch, constant: str
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, constant: str
 ) -> None:
     expected = set(search(shelf).chunk_ids)
     monkeypatch.setattr(postings, constant, 1.0 if constant != "BM25_B" else 0.5)
-    shelf = reopened(shelf, open_store)
+    shelf.search._views.forget(shelf.id)
     found = search(shelf)
     assert (found.source, set(found.chunk_ids)) == ("index", expected)
     assert "settings have changed" in found.notes[0]

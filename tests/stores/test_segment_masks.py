@@ -10,7 +10,7 @@ from behind import rows
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
-from stores.segments import views
+from stores.segments import view
 from stores.segments.types import Candidates
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
@@ -50,7 +50,7 @@ def filled(
     embedder: FakeEmbedder,
     monkeypatch: pytest.MonkeyPatch,
 ) -> tuple[Store, Collection]:
-    monkeypatch.setattr(views, "MASKS", 4)
+    monkeypatch.setattr(view, "MASKS", 4)
     store = open_store(segment_min_rows=1000 if request.param == "memory" else 2)
     collection = store.intake.open_collection("acme", "main", None)
     rows = [
@@ -105,7 +105,7 @@ def test_the_best_of_few_visible_rows_are_all_found(
 ) -> None:
     """The mask comes before the ranking: better rows that are closed take no place."""
     for share in (0.0, 1.0):
-        monkeypatch.setattr(views, "GATHER_SHARE", share)
+        monkeypatch.setattr(view, "GATHER_SHARE", share)
         store = open_store(**LOW)
         collection = store.intake.open_collection("acme", "main", None)
         rows = [document(collection, f"c{n}", "harbour", acl=["boss"]) for n in range(40)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sqlite3
 
 import pytest
-from behind import change, count, rows
+from behind import change, count, full_text_hits, indexed, rows
 from fakes import Shelf
 
 from core.auth import AuthContext
 from stores.sqlite.fulltext import keyword_text
-from stores.store import Store, parts
+from stores.store import Store
 
 
 def ids(store: Store, table: str) -> set[int]:
@@ -73,9 +73,9 @@ def test_no_row_is_left_of_what_was_written_again_replaced_or_removed(shelf: She
         shelf.write(row)
         assert counts(shelf.store) == [1, 1, 2, 2]
     shelf.write(shelf.row("a", "three"))
-    assert (counts(shelf.store), parts(shelf.store).fulltext.rows(shelf.id)) == ([1, 0, 1, 0], 1)
+    assert (counts(shelf.store), indexed(shelf.store, shelf.id)) == ([1, 0, 1, 0], 1)
     shelf.remove(["a"])
-    assert (counts(shelf.store), parts(shelf.store).fulltext.rows(shelf.id)) == ([0, 0, 0, 0], 0)
+    assert (counts(shelf.store), indexed(shelf.store, shelf.id)) == ([0, 0, 0, 0], 0)
 
 
 def test_a_failed_write_changes_nothing(shelf: Shelf) -> None:
@@ -88,7 +88,7 @@ def test_a_failed_write_changes_nothing(shelf: Shelf) -> None:
         shelf.write(shelf.row("a", "changed"), twice, broken)
     assert shelf.catalogue.index_version() == version
     assert counts(shelf.store) == [1, 0, 1, 0]
-    found = parts(shelf.store).fulltext.search(ANN, shelf.id, [{"one"}], 5)
+    found = full_text_hits(shelf.store, shelf.id, [{"one"}], 5)
     assert len(found) == 1
 
 

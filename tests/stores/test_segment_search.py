@@ -24,7 +24,7 @@ from tiers import examples
 from core.auth import AuthContext
 from core.language.analysis import terms
 from core.settings import Settings
-from stores.segments import build, views
+from stores.segments import build, view, views
 from stores.segments.types import Candidates
 from stores.sqlite.catalogue import Collection
 from stores.store import Store, parts
@@ -273,7 +273,7 @@ def stop(*_: object) -> None:
 @given(st.lists(operations, max_size=14), st.randoms(use_true_random=False))
 @settings(max_examples=examples(50))
 def test_a_search_equals_a_scan_of_the_truth(steps: list, random: random.Random) -> None:
-    with tempfile.TemporaryDirectory() as folder, patch.object(views, "MASKS", 2):
+    with tempfile.TemporaryDirectory() as folder, patch.object(view, "MASKS", 2):
         world = World(Path(folder), LOW)
         try:
             for name, argument in steps:

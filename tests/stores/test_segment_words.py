@@ -15,7 +15,7 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.analysis import terms
 from stores.segments import postings
-from stores.segments.postings import Formula, SortedTerms, TermCounts, encode_terms
+from stores.segments.postings import SortedTerms, TermCounts, encode_terms
 from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme")
@@ -150,12 +150,12 @@ def test_newer_rows_are_scored_as_if_they_were_in_the_segment(rows: list, cut: i
     """The statistics are the segment's: a row of it gets the same score when counted apart."""
     whole = TermCounts()
     whole.add(rows)
-    base = whole.postings(Formula(1.5, 0.75))
+    base = whole.postings()
     newer = TermCounts()
     newer.add(rows[:cut])
-    newer.postings(Formula(1.5, 0.75, len(rows), base))
+    newer.postings(base, len(rows))
     newer.add(rows[cut:])
-    again = newer.postings(Formula(1.5, 0.75, len(rows), base))
+    again = newer.postings(base, len(rows))
     for term in "abcdef":
         one, two = (np.zeros(len(rows), dtype=np.float32) for _ in range(2))
         base.add({term: 1.0}, one)
