@@ -52,15 +52,15 @@ class RoleEdits(Edits):
         """Find what the evidence says in brackets behind one thing said of another."""
         owners = self._brackets()
         heads = {place: owner for owner, (head, _) in enumerate(owners) for place in head}
-        said = [(row, heads[at]) for row, at in sorted(self._partner.items()) if at in heads]
+        named = [(row, heads[at]) for row, at in sorted(self._partner.items()) if at in heads]
         for owner, (head, inside) in enumerate(owners):
             for row, place in sorted(self._partner.items()):
-                if place not in inside or not self._text[place].is_content or not said:
+                if place not in inside or not self._text[place].is_content or not named:
                     continue
-                near = min(abs(row - other) for other, _ in said)
-                if owner not in {one for other, one in said if abs(row - other) == near}:
-                    named = " ".join(self._text[at].text for at in head)
-                    return f"{self._text[place].text} is said of {named} in the quote"
+                near = min(abs(row - other) for other, _ in named)
+                if owner not in {one for other, one in named if abs(row - other) == near}:
+                    other = " ".join(self._text[at].text for at in head)
+                    return f"{self._text[place].text} is said of {other} in the quote"
         return ""
 
     def _brackets(self) -> list[tuple[range, range]]:

@@ -55,7 +55,7 @@ def test_the_report_as_data_and_as_a_page(carrel: Carrel, library: Path, tmp_pat
     assert kept["findings"] == report["findings"]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>") and page.count("<svg") >= 4
-    assert "default-src 'none'" in page and "<script" not in page
+    assert "default-src &#x27;none&#x27;" in page and "<script" not in page
     assert "annotations are those of other records" in page
 
 

@@ -32,7 +32,7 @@ from pathlib import Path
 sys.path.insert(0, "tests")
 from fakes import FakeEmbedder
 from core.settings import Settings
-from ingest import pipeline, repair
+from ingest import pipeline, vectors
 from stores.store import Store
 
 data, corpus, values = Path(sys.argv[1]), Path(sys.argv[2]), eval(sys.argv[3])
@@ -46,7 +46,7 @@ for stage in sys.argv[4:]:
         collection = opened.intake.open_collection("acme", "main", None)
         pipeline.Pipeline(opened, FakeEmbedder(), settings, collection).run([corpus], prune=True)
         if stage.startswith("rebuild"):
-            repair.rebuild(opened, FakeEmbedder(), settings, lambda *_: None)
+            vectors.rebuild(opened, FakeEmbedder(), settings, lambda *_: None)
     os._exit(0)
 """
 
