@@ -9,7 +9,7 @@ from core.types import Evidence, Grade
 from reasoning.rules.answering.blocks import announces, follows
 from reasoning.rules.answering.features import LEAST_LEXICAL
 from reasoning.rules.answering.headings import heading_of
-from reasoning.rules.answering.named import lacking_things
+from reasoning.rules.answering.named import is_entry, lacking_things
 from reasoning.rules.answering.relevance import Relevance, Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.values.versions import is_other_version
@@ -118,7 +118,7 @@ def _named(
     relevance: Relevance, wanted: QueryTerms, grade: Grade, sentence: Sentence | None, beside: str
 ) -> Grade:
     """Grade down where a year or code of a question is lacking, or all that is near to a thing."""
-    if grade.grade < PARTLY or sentence is None:
+    if grade.grade < PARTLY or sentence is None or wanted.wants == "topic":
         return grade
     lacking = [one for one in wanted.codes if one.casefold() not in beside]
     lacking += lacking_things(relevance, wanted, sentence, beside)
@@ -143,7 +143,8 @@ def _grade(
         settings.answering.grade_answers,
     )
     level = sum(score >= step for step in steps)
-    if wanted.wants == "topic" and sentence.has_kind and sentence.is_answer:
+    says_all = wanted.wants == "topic" and sentence.has_kind and sentence.is_answer
+    if says_all or (sentence.is_answer and is_entry(wanted, sentence)):
         level = ANSWERS
     across = item.language != wanted.language and sentence.lexical < LEAST_LEXICAL
     if level >= PARTLY and across and (sentence.semantic or 0.0) < alike:

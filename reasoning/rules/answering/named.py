@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from core.language.analysis import analyze, terms
 from reasoning.rules.answering.relevance import Relevance, Sentence
 from reasoning.rules.answering.wanted import NamedThing, QueryTerms
 
+BESIDE = ("", ",", "(", "（", ":", "：", "–", "—")  # what parts an office and a name
 BEFORE = 300  # characters before a sentence that may say what it is about; chosen, not measured
 
 
@@ -51,6 +54,29 @@ def lacking_things(
     if not (lacking or named or any(is_near(word) for word, _ in parts)):
         lacking = [word for word, _ in parts]
     return list(dict.fromkeys(lacking))
+
+
+def is_entry(wanted: QueryTerms, sentence: Sentence) -> bool:
+    """Tell whether a sentence is the entry of a code, or puts a name beside the office asked for.
+
+    "E4: the pump is too hot" and "the caretaker, Ann Lee" say so without a verb.
+    """
+    text = sentence.text
+    if any(re.match(rf"\W*{re.escape(one)}\W*?(?: [–—-] |[:：])", text) for one in wanted.codes):
+        return True
+    if wanted.wants != "person" or wanted.act.terms:
+        return False
+    office = frozenset().union(*(one.terms for one in wanted.things if one.is_wanted))
+    tokens = analyze(text, sentence.evidence.language)
+    for one, other in zip(tokens, tokens[1:], strict=False):
+        name, noun = (other, one) if one.term in office else (one, other)
+        gap = text[one.end : other.start].strip()
+        is_name = (
+            name.start and text[name.start].isupper() and text[name.start : name.end].isalpha()
+        )
+        if noun.term in office and is_name and gap in BESIDE:
+            return True
+    return False
 
 
 def _is_of_another_kind(text: str, thing: NamedThing, wanted: QueryTerms) -> bool:

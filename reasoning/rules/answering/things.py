@@ -39,7 +39,11 @@ def things_asked(text: str, words: Lexicon, *, wanted: bool = False) -> list[Thi
         phrases = [[one] for one in pieces if len(one) > 1 and part_of_speech(one)[:1] in KINDS]
     else:
         found = words_of(words.remove(text, "number", "date"))
-        made = _by_dictionary(found, words) if words.known.dictionary else _by_place(found, words)
+        made = (
+            _by_dictionary(found, words, wanted=wanted)
+            if words.known.dictionary
+            else _by_place(found, words)
+        )
         phrases = [[one.text for one in some] for some in made if some[-1].plain]
     extreme = re.compile("|".join(words.known.read("claims").get("extremes", ())) or "(?!)")
     things = [
@@ -49,14 +53,14 @@ def things_asked(text: str, words: Lexicon, *, wanted: bool = False) -> list[Thi
     return [one for one in dict.fromkeys(things) if one.noun.casefold() != asked]
 
 
-def _by_dictionary(found: list[Word], words: Lexicon) -> Iterator[list[Word]]:
+def _by_dictionary(found: list[Word], words: Lexicon, *, wanted: bool) -> Iterator[list[Word]]:
     """Yield each noun with the adjectives right before it, but one that another noun explains."""
     read = [_read(one, words) for one in found]
     phrase: list[Word] = []
     asked = False  # "какой штраф": the noun is what is asked for
     following = [*read[1:], ("", "")]
     for one, (kind, _), then in zip(found, read, following, strict=False):
-        if kind == "NOUN" and then != ("NOUN", GENITIVE) and not asked:
+        if kind == "NOUN" and then != ("NOUN", GENITIVE) and not (asked and not wanted):
             yield [*phrase, one]
         asked = words.found("question", one.text) or (asked and kind == "ADJF")
         phrase = [*phrase, one] if kind == "ADJF" else []

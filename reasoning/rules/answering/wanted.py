@@ -20,7 +20,7 @@ from reasoning.rules.lexicon import STEERING, Lexicon, lexicon
 from reasoning.rules.topic import entities, focus, topic
 from reasoning.rules.values.forms import counted_noun, form_asked, forms
 from reasoning.rules.values.nameless import NO_ACT, AskedAct, asked_act
-from reasoning.rules.values.value_spans import asked_noun, wanted_noun
+from reasoning.rules.values.value_spans import wanted_noun
 
 TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause; chosen, not measured
 ENTITY_WEIGHT = 1.5  # chosen, not measured
@@ -176,8 +176,8 @@ def analyse(
 
 def _things(question: SubQuestion, words: Lexicon) -> tuple[NamedThing, ...]:
     """Return the things that a question names, unless it leaves out what it is about."""
-    asked = asked_noun(question.text, words)
     found = [] if question.about else things_asked(question.text, words, wanted=True)
+    others = {one.noun for one in things_asked(question.text, words)}
 
     def group(word: str) -> frozenset[str]:
         own = frozenset(terms(word, words.language))
@@ -188,7 +188,7 @@ def _things(question: SubQuestion, words: Lexicon) -> tuple[NamedThing, ...]:
             one.noun,
             group(one.noun),
             tuple((beside, group(beside)) for beside in one.beside),
-            is_wanted=one.noun.casefold() == asked,
+            is_wanted=one.noun not in others,
         )
         for one in found
     )
