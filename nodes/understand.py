@@ -21,6 +21,7 @@ from reasoning.clarifying import answer_greeting, unclear
 from reasoning.planning.compiler import ready
 from reasoning.rendering import render_noted, render_nothing_to_keep
 from reasoning.rules.answering.summaries import asked_summary
+from reasoning.rules.follow_up import continues
 from reasoning.rules.recall import asks_memory
 from reasoning.statements import asks_to_keep, question_beside
 from reasoning.types import Turn, recent
@@ -52,7 +53,8 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
         may_ask = may_ask and not reply and not (recall and recall.first)
         asks = unclear(asked, recent(history, context.settings)) if may_ask else None
         if recall and recall.first:  # it takes nothing from what documents were asked
-            history = [one for one in history if _is_about_speaker(one.question)]
+            own = history if continues(asked) else []
+            history = [one for one in own if _is_about_speaker(one.question)]
         query = _unknown(asked) if asks or ends else _understood(asked, history, context)
         path = _path(query, context)
         if asks is not None:

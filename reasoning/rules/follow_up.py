@@ -46,14 +46,20 @@ def _continued(question: str, before: Sequence[str]) -> str:
     return f"{whole} {fragment}{mark}" if words.known.spaced else f"{fragment}{whole}{mark}"
 
 
-def _fragment(question: str, words: Lexicon) -> str:
-    """Return what a question that continues another one names, "" where it asks by itself."""
+def continues(question: str, words: Lexicon | None = None) -> bool:
+    """Tell whether a question begins, or in Chinese ends, as one that goes on: "And …?"."""
+    words = words or lexicon(detect_language(question))
     bare = question.strip(MARKS)
     lead = words.search("continuing", bare)
     opened = words.starts("opener", bare) or (lead is not None and lead.start() == 0)
-    tail = not words.known.spaced and lead is not None and lead.end() == len(bare)
-    if not (opened or tail):
+    return opened or (not words.known.spaced and lead is not None and lead.end() == len(bare))
+
+
+def _fragment(question: str, words: Lexicon) -> str:
+    """Return what a question that continues another one names, "" where it asks by itself."""
+    if not continues(question, words):
         return ""
+    bare = question.strip(MARKS)
     while match := words.search("continuing", bare) or words.search("opener", bare):
         if match.start() and match.end() < len(bare):
             break

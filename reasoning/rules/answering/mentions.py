@@ -7,8 +7,10 @@ from functools import lru_cache
 
 from core.language.passages import LONGEST
 from languages.language import find_language
-from reasoning.rules.answering.summaries import END_MARKS, QUOTES
 from reasoning.rules.lexicon import lexicon
+
+QUOTES = "\"'“”‘’«»„《》「」『』`"
+END_MARKS = " \t\n?？.。!！…"
 
 
 @lru_cache(maxsize=8)

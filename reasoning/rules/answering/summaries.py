@@ -11,8 +11,9 @@ from core.language.detect import detect_language
 from core.language.numbering import number_of
 from core.language.passages import LONGEST
 from core.metadata import EXTRACTS, LISTED_CHUNKS, ROW
-from core.types import Call, Claim, Evidence, Plan, SubQuestion, ToolSpec, Understanding
+from core.types import AnswerKind, Call, Claim, Evidence, Plan, SubQuestion, ToolSpec, Understanding
 from languages.language import find_language
+from reasoning.rules.answering.mentions import END_MARKS, QUOTES, topic_asked
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.records.answers import claim_of
 
@@ -20,8 +21,6 @@ SUMMARISE = "summarise"
 # For other questions the tree is not worth its search: the evidence found in ten passages changes
 # by +.030 (dragonball, n = 176), -.001 (graphrag_bench_medical, 1,033) and -.009 (leval, 746).
 SEARCH, TREE_SEARCH = "search", "search_tree"
-QUOTES = "\"'“”‘’«»„《》「」『』`"
-END_MARKS = " \t\n?？.。!！…"
 MARKS = f"{END_MARKS},，:："
 QUOTED = re.compile(rf"^[{QUOTES}](.+)[{QUOTES}]$")
 FILE_NAME = re.compile(r"\S\.[A-Za-z]\w{0,4}$|\w/\w")
@@ -208,12 +207,15 @@ def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolS
         one.model_copy(update={"tool": through}) if one.tool == SEARCH else one
         for one in plan.questions[0].calls
     ]
+    wants: AnswerKind = "text" if (asked.name and not asked.here) or asked.part else "list"
+    if asked.topic and not asked.sure:  # or else all that is written about it
+        text, wants = topic_asked(asked.name, understanding.language) or asked.name, "topic"
     question = SubQuestion(
         id="q1",
         text=text,
-        query=understanding.question,
+        query=text if wants == "topic" else understanding.question,
         language=understanding.language,
-        wants="text" if (asked.name and not asked.here) or asked.part else "list",
+        wants=wants,
         calls=[Call(tool=spec.name, arguments=arguments), *([] if asked.sure else beside)],
     )
     return Plan(questions=[question])
