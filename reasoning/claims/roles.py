@@ -64,12 +64,15 @@ class RoleEdits(Edits):
         return ""
 
     def _brackets(self) -> list[tuple[range, range]]:
-        """Return the places of what stands before brackets, each with those of what is in them."""
+        """Return the places of names, each with those of what brackets or a dash say of it."""
         found: list[tuple[range, range]] = []
         opened: int | None = None
+        closing = ""
+        places = [one.place for one in self._text]
         for place in range(len(self._text) + 1):
-            marks = self._text[place].before if place < len(self._text) else ")"
-            if opened is not None and set(marks) & set(")）"):
+            marks = set(self._text[place].before) if place < len(places) else set()
+            ends = place and places[place : place + 1] != places[place - 1 : place]
+            if opened is not None and (ends or marks & set(closing)):
                 first = opened
                 while first and self._text[first - 1].is_content:
                     first -= 1
@@ -77,8 +80,9 @@ class RoleEdits(Edits):
                         break
                 found.append((range(first, opened), range(opened, place)))
                 opened = None
-            if set(marks) & set("(（"):
+            if place and marks & set("(（—–"):
                 opened = place
+                closing = ")）" if marks & set("(（") else ",;，；"
         return found
 
     def _flips(self, row: int, place: int) -> bool:

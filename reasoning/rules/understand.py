@@ -172,8 +172,9 @@ def understand(
     clauses = split or [question]
     steps = [] if intent == "recommend" else _together(question, clauses, words, max_parts)
     subject = _earlier_topic(history)
-    name = topic_asked(question, language) if len(clauses) == 1 and whole is None else ""
-    if whole is not None and (whole.sure or whole.topic):  # "tl;dr of this" is one clause
+    wished = whole is not None and (whole.sure or whole.topic)
+    name = topic_asked(question, language) if len(clauses) == 1 and not wished else ""
+    if whole is not None and wished:  # "tl;dr of this" is one clause
         step = DecompositionStep(escaped(question))
         parts, wants = _from_steps([([step], subject if whole.here else "", 0)], words)
     elif name:

@@ -25,7 +25,9 @@ def lacking_things(
     if not wanted.things or item.language != language:
         return []
     before = item.text[max(0, sentence.start - BEFORE) : sentence.end]
-    here = frozenset(terms(f"{item.title} {item.section} {before}", language))
+    above = f"{item.title} {item.section}"
+    here = frozenset(terms(f"{above} {before}", language))
+    inside = frozenset(terms(f"{above} {sentence.text}", language))
     document = frozenset(terms(beside, language))
     near: dict[str, bool] = {}
 
@@ -39,7 +41,7 @@ def lacking_things(
         word
         for one in wanted.things
         for word, group in one.beside
-        if not group & (here if wanted.is_short else document)
+        if not group & (inside if wanted.is_short else document)
         and _is_of_another_kind(sentence.text, one, wanted)
     ]
     if not wanted.is_short:

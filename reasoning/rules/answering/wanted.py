@@ -26,7 +26,10 @@ TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause; chosen, not mea
 ENTITY_WEIGHT = 1.5  # chosen, not measured
 LEAST_IN_HEADING = 0.5  # the share of a question that a heading must say; chosen, not measured
 FORMED: tuple[AnswerKind, ...] = ("text", "number", "date")
-CODE = re.compile(r"(?<![\w.,-])(?:[^\W\d_]+-?\d[\w-]*|(?:19|20)\d\d(?![\d.,]\d|\d))", re.ASCII)
+LETTERS = "A-Za-zА-Яа-яЁёІіЇїЄєҐґ"
+CODE = re.compile(
+    rf"(?<![{LETTERS}\d.,_-])(?:[{LETTERS}]+-?\d[{LETTERS}\d-]*|(?:19|20)\d\d(?![\d.,]\d|\d))"
+)
 UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word never used
 # Terms that are equivalent, terms that are nearly so, and what finding one of them is worth.
 Group = tuple[frozenset[str], frozenset[str], float]
