@@ -19,7 +19,7 @@ from ingest.discover import SourceFile
 from ingest.summary import Size, Tally
 
 SECONDS = 90
-MANY = 700  # so that the ingest is still at work when it is interrupted, on a fast machine too
+MANY = 300  # so that the ingest is still at work when it is interrupted, on a fast machine too
 AT_WORK = re.compile(r"files · \d+ documents? · ([1-9]\d*)/(\d+) chunks · \d+:\d\d")
 
 
