@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import math
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -169,6 +170,8 @@ class ChromaVectors:
         for folder in self._folder.iterdir():
             if folder.is_dir() and folder.name not in known:
                 shutil.rmtree(folder, ignore_errors=True)
+            elif folder.is_dir():
+                _blank(folder)
 
     def close(self) -> None:
         with self._lock:
@@ -296,6 +299,23 @@ def _filters(scope: VectorScope) -> Iterator[dict[str, Any] | None]:
     for start in range(0, len(scope.documents), MOST):
         some = list(scope.documents[start : start + MOST])
         yield _joined([{"document": {"$in": some}}, *hidden, *kinds])
+
+
+def _blank(folder: Path) -> None:
+    """Write zeros to the places of a graph that no vector has taken.
+
+    Chroma makes its files from memory as it finds it, with words of documents that were there.
+    """
+    header = folder / "header.bin"
+    if not header.exists():
+        return
+    # hnswlib's header: version, offset, places, places taken, bytes of a place
+    _, _, places, taken, size = struct.unpack_from("<iQQQQ", header.read_bytes())
+    for path, width in ((folder / "data_level0.bin", size), (folder / "length.bin", 4)):
+        if path.stat().st_size == places * width:
+            with path.open("r+b") as file:
+                file.seek(taken * width)
+                file.write(bytes((places - taken) * width))
 
 
 def _joined(conditions: list[dict[str, Any]]) -> dict[str, Any] | None:
