@@ -258,8 +258,10 @@ def _form(words: StatementWords, clause: str) -> Statement | None:
     form, denied = _first(words, clause), _first(words, plain)
     if form and form.subject and not words.denied.search(words.breaks.split(clause, maxsplit=1)[0]):
         return form  # "in Oslo, not in Rome" denies another value
-    if denied is None or not denied.subject or (form is not None and form.value == NO):
-        return form or denied
+    if denied is None or (form is not None and form.value == NO):
+        return form
+    if not denied.subject:
+        return denied  # compared by the words of what it denies
     value = NO if denied.value == YES else f"{DENIED}{denied.value}"
     return denied._replace(value=value)
 

@@ -18,6 +18,7 @@ from core.language.changes import marks_change
 from core.language.detect import detect_language
 from core.notes import (
     DENIED,
+    NO,
     WORDS,
     ClaimSource,
     Note,
@@ -303,7 +304,8 @@ def _link_subject(
 ) -> None:
     """Let the later of two notes of one subject supersede the other, or note the contradiction.
 
-    One of another conversation with another value gives way only to what says that it changed.
+    One of another conversation with another value gives way only to what says that it changed; so
+    does one that says more than what is no longer so.
     """
     if not draft.subject:
         return
@@ -329,8 +331,17 @@ def _link_subject(
             if not _are_apart(draft.value, row["value"]):
                 pair = (row_id, row["id"]) if row["before"] else (row["id"], row_id)
                 connection.execute(_LINK, (*pair, "supersedes", 1.0))
+        elif _ends(draft, row):
+            connection.execute(_LINK, (row_id, row["id"], "supersedes", 1.0))
         elif row["subject"] == draft.subject or _includes(draft.subject, row["subject"]):
             _link(connection, row_id, row["id"], "contradicts", 1.0)
+
+
+def _ends(draft: NoteDraft, row: sqlite3.Row) -> bool:
+    """Tell whether a note says that what an earlier one says more of is no longer so."""
+    if not row["before"] or draft.value != NO or not marks_change(draft.content, draft.language):
+        return False
+    return _words(draft.subject) <= _words(row["subject"])
 
 
 def _are_apart(one: str, other: str) -> bool:
@@ -341,8 +352,12 @@ def _are_apart(one: str, other: str) -> bool:
 
 def _includes(one: str, other: str) -> bool:
     """Tell whether one of two texts has all words of the other."""
-    own, others = set(one.split()), set(other.split())
+    own, others = _words(one), _words(other)
     return own <= others or others <= own
+
+
+def _words(text: str) -> set[str]:
+    return set(text.replace("|", " ").split())
 
 
 def _link_neighbours(

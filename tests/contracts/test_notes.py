@@ -155,6 +155,18 @@ def test_a_denial_supersedes_what_it_denies_and_nothing_else(store: Store) -> No
     assert "I live in Rome." not in contents(store, current=True)
 
 
+def test_what_is_no_longer_so_ends_what_says_more_of_it(store: Store) -> None:
+    for name, said in (("rex", "I have a dog named Rex."), ("max", "I have a dog named Max.")):
+        note(store, said, subject=f"=possession|dog name {name}", value="yes", replaces="true")
+    note(store, "I have no dog.", subject="=possession|dog", value="no", replaces="true")
+    assert len(contents(store, current=True)) == 3  # it does not say that this changed
+    gone = {"subject": "=possession|dog name max", "value": "no", "replaces": "true"}
+    note(store, "I no longer have a dog named Max.", **gone)
+    assert "I have a dog named Rex." in contents(store, current=True)
+    note(store, "I don't have a dog any more.", **(gone | {"subject": "=possession|dog"}))
+    assert not [one for one in contents(store, current=True) if one.startswith("I have a")]
+
+
 def test_words_and_vectors_find_notes(store: Store, embedder: FakeEmbedder) -> None:
     for text in ("My dog is called Rex.", "We meet on Friday at noon.", "Меня зовут Олена."):
         note(store, text)
