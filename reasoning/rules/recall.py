@@ -8,6 +8,7 @@ from functools import cache
 from typing import Literal
 
 from core.language.analysis import analyze, content_terms, terms
+from core.notes import NO
 from core.recall import FINAL_ANSWER, KEYWORD_SEARCH, READ_MEMORY, SEMANTIC_SEARCH, RecallState
 from core.types import Call, Claim, Evidence, Finding, Plan, SubQuestion, Understanding
 from languages.language import find_language
@@ -105,12 +106,15 @@ def _is_of_same(question: str, language: str, note: Evidence) -> bool:
 def is_of_subject(question: SubQuestion, note: Evidence) -> bool:
     """Tell whether a question asks for the subject of a note and for nothing else.
 
-    A subject that has a pattern is asked for in any language, another by its own words.
+    A subject that has a pattern is asked for in any language, another by its own words. That of
+    many things, such as what one likes, is each of them that is not denied.
     """
-    subject = str(note.metadata.get("subject", ""))
-    pattern = _subjects(question.language).get(subject)
+    subject, patterns = str(note.metadata.get("subject", "")), _subjects(question.language)
+    many = subject.rpartition("|")[0]
+    pattern = patterns.get(subject) or patterns.get(many)
     if pattern is not None:
-        return pattern.search(question.text) is not None
+        denied = subject not in patterns and str(note.metadata.get("value")) == NO
+        return not denied and pattern.search(question.text) is not None
     owner, _, attribute = subject.partition("|")
     words = set(content_terms(question.text, question.language))
     return owner != "i" and bool(attribute) and words == set(attribute.split())

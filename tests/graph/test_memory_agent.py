@@ -290,6 +290,37 @@ def test_only_what_is_stored_is_noted_and_greetings_are_answered(
     assert "rules" in run.result["answer"] and "(you" not in run.result["answer"]
 
 
+@pytest.mark.parametrize(
+    ("stated", "asked", "wanted"),
+    [
+        (("I like green tea.", "I don't like coffee."), "What do I like?", "I like green tea."),
+        (("我喜欢绿茶。", "我不喜欢咖啡。"), "我喜欢什么？", "我喜欢绿茶。"),
+        (("我养了一只狗，名叫雷克斯。",), "我养狗吗？", "是。 我养了一只狗，名叫雷克斯。"),
+        (
+            ("У мене є кіт Мурчик.", "У мене є питання."),
+            "Є в мене кіт?",
+            "Так. У мене є кіт Мурчик.",
+        ),
+        (
+            ("У меня есть велосипед Аист.",),
+            "Есть ли у меня велосипед?",
+            "Да. У меня есть велосипед",
+        ),
+    ],
+)
+def test_likes_and_possessions_are_kept_and_found(
+    opened: Callable[..., Session], stated: Sequence[str], asked: str, wanted: str
+) -> None:
+    session = opened()
+    auth = AuthContext(tenant="default", user=asked.encode().hex()[-40:])
+    name = talk(session, auth)
+    for text in stated:
+        say(session, name, text, auth)
+    found = say(session, talk(session, auth), asked, auth).result["answer"]
+    assert found.startswith(wanted) and "2026" in found
+    assert all(one not in found for one in stated[1:])
+
+
 DENIED = (
     (("I live in Porto.", "I do not live in Porto any more."), "Do I live in Porto?", "No."),
     (("I work at Acme.",), "Do I work at Acme?", "Yes."),
