@@ -134,7 +134,7 @@ def process(
         env={**os.environ, **(env or {})},
         input=stdin.encode(),
         capture_output=True,
-        timeout=60,
+        timeout=120,
         user=user,
         check=False,
     )

@@ -11,7 +11,6 @@ import subprocess
 import time
 from pathlib import Path
 
-import pytest
 from commands import COMMAND, ROOT, index_of, process
 
 from cli.terminal.progress import clock, progress_line, progress_text
@@ -19,15 +18,15 @@ from ingest.discover import SourceFile
 from ingest.summary import Size, Tally
 
 SECONDS = 90
-MANY = 300  # so that the ingest is still at work when it is interrupted, on a fast machine too
+SOME = 300
+MANY = 600  # so that the ingest is still at work when it is interrupted, however late that is
 AT_WORK = re.compile(r"files · \d+ documents? · ([1-9]\d*)/(\d+) chunks · \d+:\d\d")
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("many")
+def corpus(folder: Path, many: int) -> Path:
+    folder.mkdir()
     lines = "Ship number {0} left harbour {1} with grain, and came back with {0} barrels of tar. "
-    for number in range(MANY):
+    for number in range(many):
         text = lines.format(number, number % 7) * 12
         (folder / f"{number}.md").write_text(f"# Ship {number}\n\n{text}\n")
     return folder
@@ -69,9 +68,9 @@ class Terminal:
             return None
 
 
-def test_ctrl_c_ends_it_and_nothing_is_lost(corpus: Path, tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    running = Terminal(corpus, "--data", data)
+def test_ctrl_c_ends_it_and_nothing_is_lost(tmp_path: Path) -> None:
+    data, ships = tmp_path / "data", corpus(tmp_path / "ships", MANY)
+    running = Terminal(ships, "--data", data)
     running.until(AT_WORK)
     told = [when for when, text in running.said if text]
     assert max(after - before for before, after in zip(told, told[1:], strict=False)) < 3
@@ -81,20 +80,20 @@ def test_ctrl_c_ends_it_and_nothing_is_lost(corpus: Path, tmp_path: Path) -> Non
     assert running.child.wait(SECONDS) == 130
     assert time.monotonic() - began < 6  # two seconds, were nothing else at work on the machine
     assert "interrupted; what was finished is kept" in "".join(text for _, text in running.said)
-    again = process("ingest", corpus, "--json", data=data)
+    again = process("ingest", ships, "--json", data=data)
     assert (again.code, again.err, again.json["documents"]) == (0, "", MANY)
     assert index_of(data).consistent
     assert process("doctor", "--json", data=data).json["ok"]
 
 
-def test_without_a_terminal_there_are_lines(corpus: Path, tmp_path: Path) -> None:
-    done = process("ingest", corpus, data=tmp_path / "data")
+def test_without_a_terminal_there_are_lines(tmp_path: Path) -> None:
+    done = process("ingest", corpus(tmp_path / "ships", SOME), data=tmp_path / "data")
     assert done.code == 0
     lines = done.err.splitlines()
     early = ("opening", "preparing")  # seen where these take most of a second
     assert len([one for one in lines if not one.startswith(early)]) > 1
     assert all(
-        re.match(rf"\d+/{MANY} files · \d+ doc.* chunks · \d+:\d\d", one)
+        re.match(rf"\d+/{SOME} files · \d+ doc.* chunks · \d+:\d\d", one)
         or re.fullmatch(r"[a-z() ]+ · 0:\d\d", one)
         for one in lines
     )
