@@ -76,6 +76,9 @@ class ChromaVectors:
         self._client: Any = None
         self._opened: dict[int, Chroma] = {}
         self._lock = threading.RLock()
+        self._gate = threading.Lock()  # held by who waits until no call of the folder runs
+        self._calls = threading.Condition()
+        self._running = 0
         self._rests_until = 0.0
         self._doubted = False
         self.torn = ""
@@ -163,15 +166,16 @@ class ChromaVectors:
         path = self._folder / "chroma.sqlite3"
         if self.server or not path.exists():
             return
-        with contextlib.closing(connect(path, BUSY_S)) as connection:
-            rows = connection.execute("SELECT id FROM segments WHERE scope = 'VECTOR'")
-            known = {row[0] for row in rows}
-            compact(connection, path, wait_s)
-        for folder in self._folder.iterdir():
-            if folder.is_dir() and folder.name not in known:
-                shutil.rmtree(folder, ignore_errors=True)
-            elif folder.is_dir():
-                _blank(folder)
+        with self._alone():
+            with contextlib.closing(connect(path, BUSY_S)) as connection:
+                rows = connection.execute("SELECT id FROM segments WHERE scope = 'VECTOR'")
+                known = {row[0] for row in rows}
+                compact(connection, path, wait_s)
+            for folder in self._folder.iterdir():
+                if folder.is_dir() and folder.name not in known:
+                    shutil.rmtree(folder, ignore_errors=True)
+                elif folder.is_dir():
+                    _blank(folder)
 
     def close(self) -> None:
         with self._lock:
@@ -229,7 +233,10 @@ class ChromaVectors:
     def _call(self, ask: Callable[[], T], *, writes: bool = False, until: float = math.inf) -> T:
         """Ask Chroma; whatever it raises becomes one line that says what to do."""
         try:
-            return self._in_time(ask, until) if self.server else ask()
+            if self.server:
+                return self._in_time(ask, until)
+            with self._counted():
+                return ask()
         except (CarrelError, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # Chroma's Rust part raises what is no Exception
@@ -241,6 +248,29 @@ class ChromaVectors:
             if writes:  # on a full disk that tears its files for good
                 self.torn = f"a write to it failed ({type(error).__name__}: {error})"
             raise _damaged(f"{type(error).__name__}: {error}") from None
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._gate, self._calls:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._calls:
+                self._running -= 1
+                self._calls.notify_all()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Close the folder until this ends: one process must not open a file by two SQLites.
+
+        The second to let go of it takes the locks of the first with it
+        (https://www.sqlite.org/howtocorrupt.html, 2.2.1).
+        """
+        with self._gate, self._calls:
+            self._calls.wait_for(lambda: not self._running)
+            self.close()
+            yield
 
     def _in_time(self, ask: Callable[[], T], until: float) -> T:
         """Ask on a thread of its own, until the caller's time is up: Chroma's client waits on."""
@@ -304,15 +334,17 @@ def _filters(scope: VectorScope) -> Iterator[dict[str, Any] | None]:
 def _blank(folder: Path) -> None:
     """Write zeros to the places of a graph that no vector has taken.
 
-    Chroma makes its files from memory as it finds it, with words of documents that were there.
+    Chroma makes its files from memory as it finds it, with words of documents that were there; so
+    it does again when it next opens a graph that it has not written yet (fewer than 1,000 rows).
     """
-    header = folder / "header.bin"
-    if not header.exists():
-        return
-    # hnswlib's header: version, offset, places, places taken, bytes of a place
-    _, _, places, taken, size = struct.unpack_from("<iQQQQ", header.read_bytes())
+    try:
+        header = (folder / "header.bin").read_bytes()
+        # hnswlib's saveIndex: version, offset, places, places taken, bytes of a place
+        _, _, places, taken, size = struct.unpack_from("<iQQQQ", header)
+    except (FileNotFoundError, struct.error):
+        return  # nothing was written yet, or it is damaged, as the next opening says
     for path, width in ((folder / "data_level0.bin", size), (folder / "length.bin", 4)):
-        if path.stat().st_size == places * width:
+        if path.exists() and taken < places and path.stat().st_size == places * width:
             with path.open("r+b") as file:
                 file.seek(taken * width)
                 file.write(bytes((places - taken) * width))
