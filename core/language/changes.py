@@ -1,4 +1,4 @@
-"""Tell whether a statement says that something changed: "I now live in Oslo"."""
+"""Tell of a statement whether something changed, "I now live in Oslo", and whether it joins things."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from languages.language import find_language
 
 def marks_change(text: str, language: str) -> bool:
     """Tell whether a text says that what it states was otherwise before."""
-    return _changed(language).search(text.replace("’", "'")) is not None
+    return _pattern(language, "changed").search(text.replace("’", "'")) is not None
+
+
+def names_several(text: str, language: str) -> bool:
+    """Tell whether a text joins several things: "German and French"."""
+    return _pattern(language, "joined").search(text) is not None
 
 
 @cache
-def _changed(language: str) -> re.Pattern[str]:
+def _pattern(language: str, name: str) -> re.Pattern[str]:
     known = find_language(language).read("recall") or find_language(None).read("recall")
-    return re.compile(known["changed"], re.IGNORECASE)
+    return re.compile(known[name], re.IGNORECASE)

@@ -14,7 +14,7 @@ import numpy as np
 from core.auth import AuthContext
 from core.errors import AbsentError, CallerError
 from core.language.analysis import analyze, content_terms, terms
-from core.language.changes import marks_change
+from core.language.changes import marks_change, names_several
 from core.language.detect import detect_language
 from core.notes import (
     DENIED,
@@ -338,8 +338,13 @@ def _link_subject(
 
 
 def _ends(draft: NoteDraft, row: sqlite3.Row) -> bool:
-    """Tell whether a note says that what an earlier one says more of is no longer so."""
+    """Tell whether a note says that what an earlier one says more of is no longer so.
+
+    Of several things the end of one leaves the others, so that both notes stay.
+    """
     if not row["before"] or draft.value != NO or not marks_change(draft.content, draft.language):
+        return False
+    if names_several(row["content"], row["language"]):
         return False
     return _words(draft.subject) <= _words(row["subject"])
 

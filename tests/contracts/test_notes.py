@@ -165,6 +165,9 @@ def test_what_is_no_longer_so_ends_what_says_more_of_it(store: Store) -> None:
     assert "I have a dog named Rex." in contents(store, current=True)
     note(store, "I don't have a dog any more.", **(gone | {"subject": "=possession|dog"}))
     assert not [one for one in contents(store, current=True) if one.startswith("I have a")]
+    note(store, "I speak German and French.", subject="=usage|speak german french", value="yes")
+    note(store, "I no longer speak French.", **(gone | {"subject": "=usage|speak french"}))
+    assert "I speak German and French." in contents(store, current=True)
 
 
 def test_words_and_vectors_find_notes(store: Store, embedder: FakeEmbedder) -> None:
