@@ -1,4 +1,4 @@
-"""Tell of a statement whether something changed, "I now live in Oslo", and whether it joins things."""
+"""Tell whether a statement says that something changed, and whether it joins several things."""
 
 from __future__ import annotations
 
