@@ -42,14 +42,15 @@ def central_sentences(
     subject: str | None = "",
     *,
     strict: bool = True,
+    opens: bool = True,
     within: Mapping[str, Sequence[Span]] | None = None,
 ) -> list[Extract]:
     """Return up to `most` sentences that stand for passages, in their order, none repeated.
 
-    The leading one is among them: what says of a `subject` what it is, else of the first sentences
-    the nearest to all; of passages without order, whose subject is None, none leads. Without
-    `strict` any text will do where none reads alone, but no order to a program that reads it.
-    Where `within` names parts of the passages, by chunk id, only these are read.
+    The leading one is among them: what says of a `subject` what it is, or what the text is about,
+    else where one `opens` the first; of passages without order, whose subject is None, none leads.
+    Without `strict` any text will do where none reads alone, but no order to a program that reads
+    it. Where `within` names parts of the passages, by chunk id, only these are read.
     """
     first = items[0].chunk_id if items and subject is not None else ""
     found, worth = _readable(items, within, first, strict=strict)
@@ -60,7 +61,7 @@ def central_sentences(
     if terms := frozenset(content_terms(subject or "")):
         weights *= [1.0 if terms & _terms(one) else BESIDE for one in found]
     texts = [(one.text, one.item.language) for one in found]
-    leading = [] if subject is None else [lead(texts, weights, subject)]
+    leading = [] if subject is None else lead(texts, weights, subject, opens=opens)
     chosen = central(vectors, most, leading, weights)
     return [found[place] for place in sorted(chosen)]
 
@@ -94,17 +95,21 @@ def _readable(
     return [one for one, _ in best], [worth for _, worth in best]
 
 
-def lead(texts: Sequence[tuple[str, str]], weights: Vectors, subject: str = "") -> int:
+def lead(
+    texts: Sequence[tuple[str, str]], weights: Vectors, subject: str = "", *, opens: bool = True
+) -> list[int]:
     """Return the place of the sentence, of (text, language), that says what all of them are about.
 
     That is the first one that begins with the subject, else of the first ones the one that states a
-    topic, else the first that may begin a summary.
+    topic, else where one `opens` the first that may begin a summary.
     """
     named = fold(subject)
     good = [place for place, worth in enumerate(weights.tolist()) if worth >= GOOD]
     begins = (n for n in good if named and fold(texts[n][0].lstrip(OPENING)).startswith(named))
     stated = (n for n in good if n < LEADING and states_topic(*texts[n]))
-    return next(begins, next(stated, good[0] if good else int(weights.argmax())))
+    first = good[0] if good else int(weights.argmax())
+    found = next(begins, next(stated, first if opens else -1))
+    return [found] if found >= 0 else []
 
 
 def sentence_rows(index: Index, found: Sequence[Extract]) -> Vectors:

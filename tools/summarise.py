@@ -62,7 +62,7 @@ class Whole(NamedTuple):
 
     documents: Sequence[DocumentName]
     parts: Sequence[Sequence[Sequence[str]]]
-    subject: str | None = ""
+    subject: str = ""
     labels: Sequence[str] = ()
 
 
@@ -148,7 +148,7 @@ class Summarise(Tool):
         self, meant: Sequence[DocumentName], given: SummaryArguments, reader: PartReader
     ) -> Whole:
         """Return the documents of one title as one text, those of several as one part each."""
-        if given.themes and len(meant) == 1:
+        if given.themes:
             return self._parts(meant, given, reader)
         titles = dict.fromkeys(one.title for one in meant)
         rows = [[one.row for one in meant if one.title == title] for title in titles]
@@ -158,12 +158,33 @@ class Summarise(Tool):
     def _parts(
         self, meant: Sequence[DocumentName], given: SummaryArguments, reader: PartReader
     ) -> Whole:
-        """Return the themes of one document: its sections, else its passages that are alike."""
-        title = meant[0].title or meant[0].source
-        found = parts_of(self._outline([meant[0].row]))
-        parts = [SummaryPart(heading or title, keys) for heading, keys in found]
-        keys = self._index.catalogue.chunk_ids([meant[0].row])
-        return self._groups(meant, parts or [SummaryPart("", [key]) for key in keys], given, reader)
+        """Return the themes of documents: their sections that are alike.
+
+        What stands before the first heading of a document is no section. One that has no headings
+        is one by itself, and where there is no other each of its passages is.
+        """
+        parts: list[SummaryPart] = []
+        for one in meant:
+            found = parts_of(self._outline([one.row])) if len(meant) <= MOST_OUTLINED else []
+            own = [SummaryPart(heading, keys, one.row) for heading, keys in found if heading]
+            parts += own or [SummaryPart(one.title or one.source, self._keys(one, meant), one.row)]
+        if len(parts) == 1:
+            parts = [SummaryPart("", [key], meant[0].row) for key in parts[0].keys]
+        groups = reader.groups(parts)
+        texts = [reader.nearest(one) for one in groups]
+        messages = find_language(given.language).messages
+        labels = [
+            label
+            if group.copies == 1
+            else messages["copies"].format(title=group.parts[0].title, count=group.copies)
+            for group, label in zip(groups, reader.names(groups, texts), strict=True)
+        ]
+        return Whole(meant, [[keys] for keys in texts], labels=labels)
+
+    def _keys(self, one: DocumentName, meant: Sequence[DocumentName]) -> Sequence[str]:
+        """Return the chunks of a document, of very many the first one."""
+        few = len(meant) <= MOST_OUTLINED
+        return self._index.catalogue.chunk_ids([one.row]) if few else [one.first]
 
     def _chapters(self, reader: PartReader, known: Sequence[DocumentName]) -> list[Evidence]:
         """Return the beginnings of the chapters that there are."""
@@ -207,38 +228,22 @@ class Summarise(Tool):
     def _all(
         self, known: Sequence[DocumentName], given: SummaryArguments, reader: PartReader
     ) -> Whole:
+        """Return the main groups of documents, named after the one that speaks for each."""
+        if given.themes:
+            return self._parts(known, given, reader)
         if len(known) == 1:
             return self._named(known, given, reader)
-        few = len(known) <= MOST_OUTLINED
-        ids = (self._index.catalogue.chunk_ids([d.row]) if few else [d.first] for d in known)
-        parts = [
-            SummaryPart(d.title or d.source, k, d.row) for d, k in zip(known, ids, strict=True)
-        ]
-        return self._groups(known, parts, given, reader)
-
-    def _groups(
-        self,
-        known: Sequence[DocumentName],
-        every: Sequence[SummaryPart],
-        given: SummaryArguments,
-        reader: PartReader,
-    ) -> Whole:
-        """Return the main groups of parts, named after the one that speaks for each.
-
-        What has no title, and for a list of themes a group of several, is named by keywords.
-        """
         messages = find_language(given.language).messages
-        groups = reader.groups(every)
+        parts = [SummaryPart(d.title or d.source, self._keys(d, known), d.row) for d in known]
+        groups = reader.groups(parts)
         labels = []
-        for one, words in zip(groups, reader.keywords(groups), strict=True):
-            copies = messages["copies"].format(title=one.title, count=one.copies)
-            label = copies if one.copies > 1 else one.title
-            if one.more:
-                label = messages["group"].format(title=one.title, count=one.more)
-                label += f", {copies}" if one.copies > 1 else ""
-                label += f" ({', '.join(words)})" if given.themes else ""
-            labels.append(label if one.title else ", ".join(words))
-        return Whole(known, [one.texts for one in groups], labels=labels)
+        for one in groups:
+            title = one.parts[0].title
+            copies = messages["copies"].format(title=title, count=one.copies)
+            group = messages["group"].format(title=title, count=one.more)
+            several = [*([group] if one.more else []), *([copies] if one.copies > 1 else [])]
+            labels.append(", ".join(several) or title)
+        return Whole(known, [reader.beginnings(one) for one in groups], labels=labels)
 
     def _summary(
         self, whole: Whole, quoted: Sequence[tuple[int, Extract]], language: str | None
@@ -265,7 +270,7 @@ class Summarise(Tool):
         found: list[tuple[int, Extract]] = []
         known: set[str] = set()
         count = len(whole.parts)
-        most = SENTENCES if count == 1 else 1 if given.themes else SPOKESMEN
+        most = SENTENCES if count == 1 else SPOKESMEN
         if given.sentences:
             most = -(-given.sentences // count) if count > 1 else given.sentences
         for place, texts in enumerate(whole.parts):
@@ -275,7 +280,10 @@ class Summarise(Tool):
                     break
                 items = reader.read(_central(reader, keys))
                 wanted = left if len(texts) == 1 else 1
-                own = central_sentences(self._index, items, wanted, whole.subject, strict=strict)
+                subject = whole.labels[place] if given.themes and whole.labels else whole.subject
+                own = central_sentences(
+                    self._index, items, wanted, subject, strict=strict, opens=count == 1
+                )
                 own = [one for one in own if fold(one.text) not in known]
                 known |= {fold(one.text) for one in own}
                 found += [(place, one) for one in own]
