@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +70,7 @@ class PartReader:
         of_each = Counter(one.row for one in own)
         vectors = self._middles(own)
         vectors = scale_rows(vectors - vectors.mean(axis=0)) if len(own) > GROUPS else vectors
-        weights = np.array([1 / of_each[one.row] for one in own], dtype=np.float32)
+        weights = np.array([of_each[one.row] ** -0.5 for one in own], dtype=np.float32)
         leaders = central(vectors, GROUPS, weights=weights)
         likeness = vectors @ vectors[leaders].T
         nearest, likeness = likeness.argmax(axis=1), likeness.max(axis=1)
@@ -96,8 +96,10 @@ class PartReader:
         order = np.argsort(-(vectors @ vectors.mean(axis=0)), kind="stable")[:PASSAGES]
         return [keys[place] for place in sorted(order.tolist())]
 
-    def names(self, groups: Sequence[PartGroup], texts: Sequence[Sequence[str]]) -> list[str]:
-        """Return what each group is called, by passages that stand for it.
+    def themes(
+        self, groups: Sequence[PartGroup], texts: Sequence[Sequence[str]]
+    ) -> Iterator[tuple[str, dict[str, float]]]:
+        """Yield what each group is called and how telling its words are, by its passages.
 
         These are headings whose words most of its passages have, and few of the others; words that
         tell more than the headings stand behind them, and alone where there are none.
@@ -115,13 +117,11 @@ class PartReader:
             titles.append(list(dict.fromkeys([*parts, *(item.title for item in items)])))
         total = sum(shares, Counter())
         taken: set[str] = set()
-        found = []
         for own, words, titled in zip(shares, shown, titles, strict=True):
             worth = {term: share * share / total[term] for term, share in own.items()}
             chosen = _headings(worth, [one for one in titled if one not in taken])
             taken |= set(chosen)
-            found.append(_label(worth, words, chosen))
-        return found
+            yield _label(worth, words, chosen), worth
 
     def _copies(self, parts: Sequence[SummaryPart]) -> dict[int, int]:
         """Return the places of parts of different text, with how many have each."""

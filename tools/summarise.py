@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
@@ -38,10 +38,10 @@ WIDESPREAD, LEAST_SPREAD = 0.5, 20  # of the documents, that make a topic one of
 class SummaryArguments(FrozenModel):
     """Name a document by its title or file, "" for the whole collection.
 
-    `part` is the number or the heading of one of its chapters, "" for none. Where nothing is called
-    so, with `topic` a section or a topic will do, with `here` all there is, and with `near`
-    documents of a similar name are found. `themes` lists the main ones, `sentences` says how many
-    there should be, 0 for what is fit.
+    `part` is the number, -1 for the last, or the heading of one of its chapters, "" for none. Where
+    nothing is called so, with `topic` a section or a topic will do, with `here` all there is, and
+    with `near` documents of a similar name are found. `themes` lists the main ones, `sentences`
+    says how many there should be, 0 for what is fit.
     """
 
     document: str = Field("", max_length=8000)
@@ -58,12 +58,14 @@ class Whole(NamedTuple):
     """Hold what is summarised: documents, and the chunks of each text of each part.
 
     A part of one text is summed up in several sentences, one of several texts in one of each.
+    `telling` says how much the words of each part tell it from the others.
     """
 
     documents: Sequence[DocumentName]
     parts: Sequence[Sequence[Sequence[str]]]
     subject: str = ""
     labels: Sequence[str] = ()
+    telling: Sequence[Mapping[str, float]] = ()
 
 
 class Summarise(Tool):
@@ -130,7 +132,7 @@ class Summarise(Tool):
         self, given: SummaryArguments, known: Sequence[DocumentName], reader: PartReader
     ) -> Whole | None:
         """Return the chapters of a number, or of a heading; for want of these a topic."""
-        if given.part.isdecimal():
+        if given.part.lstrip("-").isdecimal():
             outline = self._outline([one.row for one in known])
             return self._sections(known, find_chapter(outline, int(given.part)))
         own = given.model_copy(update={"document": given.part})
@@ -165,21 +167,23 @@ class Summarise(Tool):
         """
         parts: list[SummaryPart] = []
         for one in meant:
-            found = parts_of(self._outline([one.row])) if len(meant) <= MOST_OUTLINED else []
-            own = [SummaryPart(heading, keys, one.row) for heading, keys in found if heading]
+            outlined = parts_of(self._outline([one.row])) if len(meant) <= MOST_OUTLINED else []
+            own = [SummaryPart(heading, keys, one.row) for heading, keys in outlined if heading]
             parts += own or [SummaryPart(one.title or one.source, self._keys(one, meant), one.row)]
         if len(parts) == 1:
             parts = [SummaryPart("", [key], meant[0].row) for key in parts[0].keys]
         groups = reader.groups(parts)
         texts = [reader.nearest(one) for one in groups]
+        found = list(reader.themes(groups, texts))
         messages = find_language(given.language).messages
         labels = [
             label
             if group.copies == 1
             else messages["copies"].format(title=group.parts[0].title, count=group.copies)
-            for group, label in zip(groups, reader.names(groups, texts), strict=True)
+            for group, (label, _) in zip(groups, found, strict=True)
         ]
-        return Whole(meant, [[keys] for keys in texts], labels=labels)
+        telling = [worth for _, worth in found]
+        return Whole(meant, [[keys] for keys in texts], labels=labels, telling=telling)
 
     def _keys(self, one: DocumentName, meant: Sequence[DocumentName]) -> Sequence[str]:
         """Return the chunks of a document, of very many the first one."""
@@ -270,7 +274,7 @@ class Summarise(Tool):
         found: list[tuple[int, Extract]] = []
         known: set[str] = set()
         count = len(whole.parts)
-        most = SENTENCES if count == 1 else SPOKESMEN
+        most = SENTENCES if count == 1 else max(SPOKESMEN, SENTENCES // count)
         if given.sentences:
             most = -(-given.sentences // count) if count > 1 else given.sentences
         for place, texts in enumerate(whole.parts):
@@ -280,9 +284,14 @@ class Summarise(Tool):
                     break
                 items = reader.read(_central(reader, keys))
                 wanted = left if len(texts) == 1 else 1
-                subject = whole.labels[place] if given.themes and whole.labels else whole.subject
                 own = central_sentences(
-                    self._index, items, wanted, subject, strict=strict, opens=count == 1
+                    self._index,
+                    items,
+                    wanted,
+                    whole.subject,
+                    strict=strict,
+                    opens=count == 1,
+                    telling=whole.telling[place] if whole.telling else None,
                 )
                 own = [one for one in own if fold(one.text) not in known]
                 known |= {fold(one.text) for one in own}
