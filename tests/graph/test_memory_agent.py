@@ -113,6 +113,16 @@ def cited(run: object) -> str:
     return name
 
 
+def test_a_thing_that_no_document_names_is_found_in_a_note(
+    opened: Callable[..., Session],
+) -> None:
+    session = opened()
+    where = talk(session)
+    say(session, where, "我去上海的航班是6月5日。")
+    run = say(session, where, "我去上海的航班是哪天？")
+    assert run.result and "6月5日" in run.result["answer"]
+
+
 def test_nobody_else_is_answered_from_it(opened: Callable[..., Session]) -> None:
     session = opened()
     say(session, talk(session), "my name is Olena")

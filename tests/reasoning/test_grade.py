@@ -135,6 +135,35 @@ def test_a_thing_that_no_document_mentions_is_capped(rules: Rules) -> None:
     assert "words" in first.reason
 
 
+@pytest.mark.parametrize(
+    ("language", "asked", "other", "text"),
+    [
+        ("en", "When is breakfast?", "When is dinner?", "Breakfast is served from 7:00 to 10:30."),
+        (
+            "en",
+            "Who is the night manager of the inn?",
+            "Who is the day manager of the inn?",
+            "At the inn the night manager is Owen Drake.",
+        ),
+        (
+            "en",
+            "How much does a late checkout cost?",
+            "How much does a late breakfast cost?",
+            "A late check-out until 14:00 costs £25.",
+        ),
+        ("ru", "Во сколько завтрак?", "Во сколько обед?", "Завтрак подают в 8:30."),
+        ("uk", "О котрій сніданок?", "О котрій обід?", "Сніданок подають о 8:30."),
+        ("zh", "馆长是谁？", "副馆长是谁？", "馆长是王建国。"),
+    ],
+)
+def test_another_of_the_kind_does_not_answer(
+    rules: Rules, language: str, asked: str, other: str, text: str
+) -> None:
+    evidence = piece(text, language)
+    assert grades(rules, asking(asked, language), evidence) >= [2]
+    assert grades(rules, asking(other, language), evidence) < [2]
+
+
 def test_empty_evidence_is_off_topic(rules: Rules) -> None:
     assert grades(rules, asking("What is the dose?"), piece("---")) == [0]
     assert rules().grade(asking("What is the dose?"), []) == []

@@ -38,7 +38,9 @@ def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[
     ]
     if not wanted.is_short:
         nouns = [one for one in wanted.things if not one.is_wanted]
-        known = wanted.entity_terms or not nouns or any(one.terms - wanted.unknown for one in nouns)
+        known = wanted.entity_terms or not nouns
+        # What a conversation's notes say is not in the weights of the collection.
+        known = known or any(one.terms - wanted.unknown or one.terms & document for one in nouns)
         return lacking if known else [*lacking, nouns[0].noun]
     parts = [part for one in wanted.things for part in one.parts]
     lacking += [
