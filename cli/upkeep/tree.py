@@ -33,8 +33,7 @@ def build(
 ) -> None:
     """Build what the tree of a collection lacks; an interrupted build goes on.
 
-    It is built for all its readers; what is counted is what the caller sees of it. Later ingests
-    keep it up (`ingest.tree`).
+    It counts what the caller sees. Later ingests keep it up (`ingest.tree`).
     """
     settings, _ = load_settings(flags_from(options.data, changes))
     with (
