@@ -68,15 +68,17 @@ def central_sentences(
         weights *= [1.0 if terms & _terms(one) else BESIDE for one in found]
     if telling:
         rows = [content_terms(one.text, one.item.language) for one in found]
-        shares = np.array([_share_telling(set(terms), telling) for terms in rows], dtype=np.float32)
-        weights *= shares / max(float(shares.max()), 1e-9)
+        topicality = np.array(
+            [_topicality(set(terms), telling) for terms in rows], dtype=np.float32
+        )
+        weights *= topicality / max(float(topicality.max()), 1e-9)
     texts = [(one.text, one.item.language) for one in found]
     leading = [] if subject is None else lead(texts, weights, subject, opens=opens)
     chosen = central(vectors, most, leading, weights)
     return [found[place] for place in sorted(chosen)]
 
 
-def _share_telling(terms: Collection[str], telling: Mapping[str, float]) -> float:
+def _topicality(terms: Collection[str], telling: Mapping[str, float]) -> float:
     """Return how telling the words of a sentence are on average, less where they are few."""
     return sum(telling.get(term, 0.0) for term in terms) / (len(terms) + FEW)
 

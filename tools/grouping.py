@@ -174,11 +174,11 @@ def _label(
     known = {term for one in headings for term in content_terms(one)}
     least = min((_value(worth, set(content_terms(one))) for one in headings), default=0.0)
     values = {pair: _value(worth, pair[0].split()) for pair in words if words[pair] > 1}
-    chosen: list[str] = []
+    names: list[str] = []
     for term, written in sorted(values, key=lambda pair: -values[pair]):
         own = set(term.split())
-        if len(chosen) < NAMED and values[term, written] > least and not own & known:
-            chosen.append(written)
+        if len(names) < NAMED and values[term, written] > least and not own & known:
+            names.append(written)
             known |= own
-    label, keywords = " · ".join(headings), ", ".join(chosen)
+    label, keywords = " · ".join(headings), ", ".join(names)
     return f"{label} ({keywords})" if label and keywords else label or keywords

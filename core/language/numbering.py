@@ -30,8 +30,8 @@ def number_of(word: str) -> int:
 
 def renumbered(text: str, number: int, to: int) -> str:
     """Return a text in which the last word that says one number says another, "" for none."""
-    numerals = [one for one in _NUMERALS.finditer(text) if number_of(one[0]) == number]
-    return f"{text[: numerals[-1].start()]}{to}{text[numerals[-1].end() :]}" if numerals else ""
+    places = [one for one in _NUMERALS.finditer(text) if number_of(one[0]) == number]
+    return f"{text[: places[-1].start()]}{to}{text[places[-1].end() :]}" if places else ""
 
 
 def plural_form(count: int, forms: Sequence[str]) -> str:
