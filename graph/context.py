@@ -56,7 +56,8 @@ class Context:
     With `pipeline` auto a question that is surely plain skips the planner, with agentic none does,
     with classic and single every one. `given` is a checked plan to run in place of a proposed one.
     A run that `may_clarify` has a checkpointer and someone to reply, one that `recalls` reads the
-    caller's notes, and `noted` is what of its turn becomes notes. `intercept`
+    caller's notes, and `noted` is what of its turn becomes notes, None outside of
+    a conversation that is remembered. `intercept`
     stands before the parts (`graph.intercept.intercepted`), `bare` is the context without it, and
     `within` gives the context of one node of a run.
     """
@@ -71,7 +72,7 @@ class Context:
     pipeline: PipelineName = "auto"
     given: PlanFile | None = None
     may_clarify: bool = False
-    noted: tuple[str, ...] = ()
+    noted: tuple[str, ...] | None = None
     recalls: bool = False
     intercept: Intercept | None = None
     within: Callable[[Context, str, State], Context] | None = None

@@ -152,7 +152,7 @@ class Recorder:
             "budget": context.budget.model_dump(),
             "given": context.given.model_dump(mode="json") if context.given else None,
             "clarify": context.may_clarify,
-            "memory": [list(context.noted), context.recalls],
+            "memory": [context.noted, context.recalls],
             "where": list(where),
             "warnings": [of_session, len(result["warnings"])],
             "seed": [kind, base64.b64encode(data).decode()],
@@ -248,7 +248,7 @@ class Recording:
     budget: Budget
     given: PlanFile | None
     clarify: bool
-    noted: tuple[str, ...]
+    noted: tuple[str, ...] | None
     recalls: bool
     where: list[str]
     warnings: list[int]  # of the session, and all with which the run ended
@@ -272,7 +272,7 @@ def decoded(run: RunRecord) -> Recording:
         name: one.model_copy(update={NOT_STORED: body["keys"][name]}) for name, one in kept.items()
     }
     kind, data = body["seed"]
-    noted, recalls = body.get("memory", [False, False])  # of runs before there was one
+    noted, recalls = body.get("memory", [None, False])  # of runs before there was one
     return Recording(
         program=body["program"],
         auth=AuthContext.model_validate(body["auth"]),
@@ -280,7 +280,7 @@ def decoded(run: RunRecord) -> Recording:
         budget=Budget(**body["budget"]),
         given=PlanFile.model_validate(body["given"]) if body["given"] else None,
         clarify=body["clarify"],
-        noted=tuple(noted) if isinstance(noted, list) else (),
+        noted=tuple(noted) if isinstance(noted, list) else None,
         recalls=recalls,
         where=body["where"],
         warnings=body["warnings"],

@@ -45,7 +45,7 @@ def grade_documents(state: State, runtime: Runtime[Context]) -> Update:
         with context.thinking(state, spent) as ledger:
             stored = register(state, search.out) or Register(kind="hits")
             judged = _judged(state, search, stored.searches[stored.graded :], context)
-        kept = _of_speaker(state, _kept(state, search, judged))
+        kept = _of_turn(state, _kept(state, search, judged))
         chosen |= _chosen(state, search, judged)
         graded += _graded(state, kept)
         registers[search.out] = stored.model_copy(update={"graded": len(stored.searches)})
@@ -95,17 +95,25 @@ def _kept(state: State, search: Search, judged: Judged) -> Judged:
     ]
 
 
-def _of_speaker(state: State, judged: Judged) -> Judged:
-    """Return the grades where a text that speaks of others answers nothing about the speaker."""
-    recall = state.get("recall")
-    if recall is None or not recall.first or not is_private(recall.question, recall.language):
+def _of_turn(state: State, judged: Judged) -> Judged:
+    """Return the grades without what answers nothing about the speaker, or to a mere statement.
+
+    A text that speaks of others tells nothing of the speaker; only one of its own language tells
+    surely what a statement is about.
+    """
+    recall, states, language = state.get("recall"), state.get("reply"), state["query"].language
+    private = recall is not None and recall.first and is_private(recall.question, recall.language)
+    if not private and not states:
         return judged
     by_id = {item.evidence_id: item for item in state.get("evidence") or []}
 
     def own(grade: Grade) -> Grade:
         item = by_id[grade.evidence_id]
-        of_others = not speaks_of_speaker(item.text, item.language)
-        return _at_most(ENOUGH_GRADE - 1, grade, "it speaks of others; ") if of_others else grade
+        if private and not speaks_of_speaker(item.text, item.language):
+            return _at_most(ENOUGH_GRADE - 1, grade, "it speaks of others; ")
+        if states and item.language != language:
+            return _at_most(ENOUGH_GRADE - 1, grade, "nothing is asked; ")
+        return grade
 
     return [(branch, [own(one) for one in grades]) for branch, grades in judged]
 

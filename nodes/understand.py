@@ -19,11 +19,11 @@ from graph.reading import NOTED, STANDS_FOR
 from graph.state import Path, State, Update
 from reasoning.clarifying import answer_greeting, unclear
 from reasoning.planning.compiler import ready
-from reasoning.rendering import render_noted, render_nothing_to_keep
+from reasoning.rendering import render_noted, render_nothing_to_keep, render_remark
 from reasoning.rules.answering.summaries import asked_summary
 from reasoning.rules.follow_up import continues
 from reasoning.rules.recall import asks_memory
-from reasoning.statements import asks_to_keep, question_beside
+from reasoning.statements import asks_to_keep, is_remark, question_beside
 from reasoning.types import Turn, recent
 
 
@@ -122,12 +122,14 @@ def _read_turn(question: str, context: Context) -> tuple[str, str, bool]:
     if context.given is not None:
         return "", question, False
     keeps = asks_to_keep(question)
-    beside = "" if keeps else question_beside(question, context.noted)
+    beside = "" if keeps else question_beside(question, context.noted or ())
     if context.noted and (not beside or answer_greeting(beside, language)):
         return render_noted(language, context.noted), question, keeps
     if context.noted:
         return "", beside, False
     reply = render_nothing_to_keep(language) if keeps else answer_greeting(question, language)
+    if not reply and context.noted is not None and is_remark(question):
+        return render_remark(language), question, False
     return reply, question, bool(reply)
 
 

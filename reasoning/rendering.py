@@ -177,6 +177,11 @@ def render_noted(language: str, noted: Sequence[str]) -> str:
     return lexicon(language).message("noted").format(text="; ".join(noted))
 
 
+def render_remark(language: str) -> str:
+    """Say to small talk what there is to ask, and how something is kept."""
+    return lexicon(language).message("remark")
+
+
 def render_nothing_to_keep(language: str) -> str:
     """Say that no answer stands before a turn that asks to keep it."""
     return lexicon(language).message("nothing_to_keep")

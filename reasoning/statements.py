@@ -27,6 +27,9 @@ SHORT = 40  # characters of a sentence whose language is not surely known; chose
 REPEATED = 0.8  # part of a sentence's content words that an answer has; chosen, not measured
 IMPORTANCE = {True: 0.7, False: 0.5}  # of what has a subject; chosen, not measured
 QUESTION = re.compile(r"[?？][\W_]*$")
+ENDED = re.compile(r"[.!…。！][\W_]*$")
+# Capitals, codes, quotes.
+NAMED = re.compile(r"\w\W+[^\W\d_a-zа-яёіїєґ\u3400-\u9fff]|[\d_]|[\"`«“《]")
 DIGIT = re.compile(r"\d")
 PART = re.compile(r"(?<!\?P)<([A-Z]+)>")
 
@@ -60,13 +63,19 @@ class StatementWords:
         self._parts: dict[str, str] = raw["parts"]
         self.speaker, self.dated = self._compiled(raw["speaker"]), self._compiled(raw["dated"])
         self.lead, self.wanted = self._compiled(raw["lead"]), self._compiled(raw["wanted"])
-        self.chatter = self._compiled("|".join(f"(?:{one})" for one in raw["chatter"]))
+        self.seeks, self.needs = self._joined(raw["seeks"]), self._compiled(raw["needs"])
+        self.chatter = self._joined(raw["chatter"])
+        spaced = find_language(language).spaced
+        self._says = self._compiled(r"<I>(?:'\w+)? \w" if spaced else r"^<AGAIN><I>\w")
         self.keeping = self._compiled(raw["keeping"])
         self.denied, self.hedged = self._compiled(raw["denied"]), self._compiled(raw["hedged"])
         self.others, self.asks = self._compiled(raw["others"]), self._compiled(raw["asks"])
         self.splits, self.breaks = self._compiled(raw["splits"]), self._compiled(raw["breaks"])
         self.kinds = [self._kind(one) for one in raw["kinds"]]
         self._single = [one.split() for one in raw["single"]]
+
+    def _joined(self, patterns: Sequence[str]) -> re.Pattern[str]:
+        return self._compiled("|".join(f"(?:{one})" for one in patterns))
 
     def _compiled(self, pattern: str) -> re.Pattern[str]:
         """Compile a pattern in which <NAME> stands for one of the file's parts."""
@@ -101,6 +110,18 @@ class StatementWords:
         if find_language(self.language).spaced:
             return " ".join(self.denied.sub(" ", clause).split())
         return self.denied.sub("", clause)
+
+    def only_says(self, sentence: str) -> bool:
+        """Tell whether a sentence looks for nothing: it ends as one, or its speaker is its subject.
+
+        One that names something may be about the documents.
+        """
+        if any(one.search(sentence) for one in (QUESTION, self.seeks, self.needs)):
+            return False
+        if self._says.search(sentence):
+            return True
+        named = NAMED.search(sentence) and not self.hedged.search(sentence)
+        return ENDED.search(sentence) is not None and not named
 
     def is_anchored(self, clause: str) -> bool:
         """Tell whether a clause speaks of the speaker with a time or a number in it."""
@@ -230,6 +251,19 @@ def question_beside(text: str, statements: Sequence[str]) -> str:
     return " ".join(asked)
 
 
+def is_remark(text: str) -> bool:
+    """Tell whether a turn only says something, such as small talk, and looks for nothing."""
+    whole = detect_language(text)
+    spans = [text[start:end].strip() for start, end in sentence_spans(text)]
+    if not spans or len(spans) > PASTED or gives_orders(text, 0, len(text)):
+        return False
+    for sentence in spans:
+        words, plain = statement_words(_language(sentence, whole)), sentence.replace("’", "'")
+        if not words.only_says(plain) or _question_start(words, plain) < len(plain):
+            return False
+    return True
+
+
 def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int, Statement]]:
     """Yield the span and the form of each clause of a sentence that is worth keeping."""
     plain = sentence.replace("’", "'")  # of the same length
@@ -239,7 +273,7 @@ def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int
     wanted = words.wanted.match(plain)
     for clause in words.clauses(plain[wanted.end() :] if wanted else plain):
         fits = len(clause) <= MOST and len(terms(clause, words.language)) >= LEAST
-        if not fits or words.chatter.search(clause):
+        if not fits or words.chatter.search(clause) or words.seeks.search(clause):
             continue
         form = _form(words, clause)
         if form is not None or wanted is not None or words.is_anchored(clause):
