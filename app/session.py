@@ -31,7 +31,7 @@ from reasoning.rules.reasoner import ClassicReasoner, RulesReasoner
 from reasoning.rules.recall import asks_memory
 from reasoning.types import Reasoner, Turn
 from retrievers.tree.building import Progress, build_tree, silent
-from retrievers.tree.view import open_view, whole_size
+from retrievers.tree.view import open_view
 from retrievers.types import Index
 from stores.lock import OwnerLock, locked
 from stores.runlog.conversations import Conversation
@@ -418,12 +418,22 @@ class Session:
         return summary
 
     def build_tree(
-        self, collection: Collection, progress: Progress = silent, *, fresh: bool = False
+        self,
+        auth: AuthContext,
+        collection: Collection,
+        progress: Progress = silent,
+        *,
+        fresh: bool = False,
     ) -> dict[str, Any]:
-        """Build what the tree of a collection lacks, with `fresh` all; return its size, of all."""
+        """Build what the tree of a collection lacks, with `fresh` all, for all of its readers.
+
+        Return its size as the caller sees it.
+        """
         with self.maintenance.changing():
             changes = build_tree(index := self.index(collection), progress, fresh=fresh)
-        return {**whole_size(index), "seconds": changes.seconds}
+        view = open_view(index, auth)
+        size = view.size if view is not None else dict.fromkeys(("levels", "nodes", "leaves"), 0)
+        return {**size, "seconds": changes.seconds}
 
     def describe_tree(
         self, auth: AuthContext, collection: Collection, depth: int

@@ -72,7 +72,7 @@ def measure(
         collection = session.catalogue.collection(AUTH.tenant, COLLECTION)
         session.index(collection).trees.clear(collection.id)
         for name, tool in (("hybrid", "search"), ("tree", "search_tree")):
-            seconds = session.build_tree(collection)["seconds"] if name == "tree" else 0.0
+            seconds = session.build_tree(AUTH, collection)["seconds"] if name == "tree" else 0.0
             index = session.index(collection)
             found[name] = [
                 score(session, index, one, gold.get(one.query_id, []), tool, answers)

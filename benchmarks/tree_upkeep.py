@@ -93,7 +93,7 @@ def change(
         (folder / f"{name}.txt").write_text(texts[name], encoding="utf-8")
     target = session.intake.open_collection(AUTH.tenant, folder.name, None)
     session.ingest(target, [folder])
-    session.build_tree(target)
+    session.build_tree(AUTH, target)
     for _ in range(steps):
         step = chance.choice(("add", "change", "forget"))
         name = chance.choice(sorted(texts.keys() - present if step == "add" else present))
@@ -120,7 +120,7 @@ def score(
     """Return the mean evidence recall of each way, `again` after a fresh build."""
     target = session.catalogue.collection(AUTH.tenant, collection)
     if again:
-        session.build_tree(target, fresh=True)
+        session.build_tree(AUTH, target, fresh=True)
     index = session.index(target)
     rows = []
     for one in asked:

@@ -161,11 +161,7 @@ class Library:
     def build_tree(self, collection: str = COLLECTION) -> dict[str, Any]:
         """Build what the tree of a collection lacks; return its size as this caller sees it."""
         target = self._session.catalogue.visible_collection(self.auth, collection)
-        seconds = self._session.build_tree(target)["seconds"]
-        found = self._session.describe_tree(self.auth, target, 0) or {}
-        return {name: found.get(name, 0) for name in ("levels", "nodes", "leaves")} | {
-            "seconds": seconds
-        }
+        return self._session.build_tree(self.auth, target)
 
     def tree(self, collection: str = COLLECTION, *, depth: int = 2) -> View:
         """Show the tree of what this caller may read, `depth` levels below its root."""

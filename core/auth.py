@@ -92,7 +92,7 @@ class AuthContext(FrozenModel):
 
     @property
     def unconfined(self) -> AuthContext:
-        """Return an operator without the sources and version they chose, which others must keep."""
+        """Return an operator without sources and version, which they chose; of others, the same."""
         if not self.operator:
             return self
         return self.model_copy(update={"allowed_sources": None, "version_policy": ANY})

@@ -70,9 +70,17 @@ class Budget(FrozenModel):
             return StopReason.max_steps
         if usage.tool_calls >= self.tool_calls and not answering:
             return StopReason.max_tool_calls
-        if usage.tokens > self.tokens * share or usage.cost > self.cost or usage.dropped:
+        if usage.tokens > self.tokens * share or usage.dropped:
             return StopReason.max_tokens
-        return None
+        return StopReason.max_cost if usage.cost > self.cost else None
+
+    def spent(self, limit: StopReason | None, usage: Usage) -> dict[str, float]:
+        """Return what was used of a limit that was reached, and the limit; {} for no limit."""
+        name = "seconds" if limit == StopReason.timeout else (limit or "").removeprefix("max_")
+        if name not in Budget.model_fields:
+            return {}
+        used = usage.ms / 1000 if name == "seconds" else getattr(usage, name)
+        return {"used": round(used, 3), "limit": round(getattr(self, name), 3)}
 
     def seconds_for(self, *, answering: bool) -> float:
         """Return after how many seconds a model call must have ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -73,6 +74,12 @@ class Step(FrozenModel):
     calls: list[ModelCall] = Field(default_factory=list)
     degraded: str = ""
     partial: bool = False
+
+
+def spent_of_limit(trail: Sequence[Step]) -> dict[str, str]:
+    """Return what was used of the limit that ended a run, and the limit; "–" where unknown."""
+    found = next((one.arguments for one in reversed(trail) if "limit" in one.arguments), {})
+    return {name: str(found.get(name, "–")) for name in ("used", "limit")}
 
 
 class RunRecord(FrozenModel):

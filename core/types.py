@@ -35,6 +35,7 @@ class StopReason(StrEnum):
     max_steps = "max_steps"
     max_tool_calls = "max_tool_calls"
     max_tokens = "max_tokens"
+    max_cost = "max_cost"
     timeout = "timeout"
     policy = "policy"
     unsupported_answer = "unsupported_answer"
@@ -45,7 +46,7 @@ class StopReason(StrEnum):
 
 LIMITS = (
     *(StopReason.max_steps, StopReason.max_tool_calls, StopReason.max_tokens),
-    *(StopReason.timeout, StopReason.policy),
+    *(StopReason.max_cost, StopReason.timeout, StopReason.policy),
 )
 
 

@@ -10,7 +10,7 @@ from core.language.analysis import analyze, terms
 from core.language.cues import cues
 from core.language.detect import detect_language
 from core.metadata import ANY, ROW
-from core.trace import RunRecord
+from core.trace import RunRecord, spent_of_limit
 from core.types import LIMITS, Evidence, StopReason
 from display.html import line
 
@@ -65,7 +65,8 @@ class _Reasons:
         if reason == StopReason.clarification_needed:
             options = (self._run.result.get("clarification") or {}).get("options")
             return "clarification", "clarify", [say["asks_related" if options else "asks_topic"]]
-        limit = [self._limits.get(reason, reason)] if reason in LIMITS else []
+        spent = spent_of_limit(self._trail)
+        limit = [self._limits.get(reason, reason).format(**spent)] if reason in LIMITS else []
         if not self._answer.refused:
             cause, parts = self._answered()
             return cause, "verify", [*parts, *limit]

@@ -11,7 +11,7 @@ from langgraph.runtime import Runtime
 from core.errors import CallerError
 from core.recall import NOTE
 from core.time_limit import TimeUpError
-from core.trace import Step
+from core.trace import Step, spent_of_limit
 from core.types import Answer, Evidence, Plan, StopReason
 from graph.context import Context
 from graph.reading import NOTED, asked_plan, orphans
@@ -55,6 +55,7 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         similar=list(dict.fromkeys(similar)),
         part=part,
         recalled=recall is not None and recall.first,
+        spent=spent_of_limit(state.get("trail") or []),
     )
     text = render_refusal(state["query"], plan, tools, reason, given)
     answer = Answer(

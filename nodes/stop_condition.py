@@ -194,7 +194,10 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
         decision=verdict.outcome,
         reason="; ".join([*course.notes, f"{ends}{verdict.why}"]),
         question_id=served.pop() if len(served) == 1 else "",
-        arguments={"backtracks": course.backtracks, "replans": course.replans},
+        arguments={
+            **{"backtracks": course.backtracks, "replans": course.replans},
+            **context.budget.spent(limit, usage),
+        },
     )
     return {
         **{key: getattr(course, key) for key in COURSE},

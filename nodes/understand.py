@@ -75,6 +75,7 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
         update |= {"stop_reason": limit, "clarification": None}
         notes = [*notes, f"stopped early: {limit.value}"]
     values = _step_values(query, path, len(history), update.get("plan"))
+    values["arguments"] |= context.budget.spent(limit, before.plus(usage))
     step = context.step("understand", began, ledger, **values)
     read = [f"“{typed}” is read as “{meant}”" for typed, meant in query.corrected.items()]
     warnings = [*ledger.warnings, *notes, *read]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any, Literal, NamedTuple
 
@@ -158,7 +158,7 @@ class Help(NamedTuple):
     `near` comes nearest to an answer and stands in `passage`; `similar` are titles like the one
     that was asked for, or those of the chapters where `part` was; `filters` are those of the
     caller, and `unfiltered` tells that the documents answer without them; `rights` are those of who
-    asks, and `recalled` tells that memory was asked.
+    asks, `recalled` tells that memory was asked, and `spent` what was used of which limit.
     """
 
     near: Nearest | None = None
@@ -169,6 +169,7 @@ class Help(NamedTuple):
     unfiltered: bool = False
     rights: AuthContext | None = None
     recalled: bool = False
+    spent: Mapping[str, str] = {"used": "–", "limit": "–"}
 
 
 def render_noted(language: str, noted: Sequence[str]) -> str:
@@ -198,6 +199,7 @@ def render_refusal(
     reasons = words.known.messages["stop_reasons"]
     looked_for = [question.query for question in plan.questions] if plan else [query.question]
     sentence = reasons.get(why.value, reasons[StopReason.no_relevant_evidence.value])
+    sentence = sentence.format(**given.spent)
     limited = why in LIMITS and why.value in reasons
     first = words.message("not_mentioned" if given.recalled else "refusal")
     opening = words.message("limited").format(why=sentence) if limited else first

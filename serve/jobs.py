@@ -330,7 +330,7 @@ class Jobs:
         if row.kind == "tree":
             catalogue, auth = self._session.catalogue, self._rights(row)
             target = catalogue.visible_collection(auth, row.collection)
-            self._session.build_tree(target, self._progress(job))
+            self._session.build_tree(auth, target, self._progress(job))
             return
         with self._changed:  # one of several deletions tidies up after all
             later = any(other.row.kind == "deletion" for other in self._waiting)

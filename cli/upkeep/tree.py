@@ -8,11 +8,10 @@ import typer
 from rich.markup import escape
 from rich.tree import Tree
 
-from cli.arguments import DEFAULT_TENANT, Data, Json, Set, Tenant
+from cli.arguments import Json, Set
 from cli.options import CallerOptions, flags_from, opened, storable, with_options, working
 from cli.terminal.output import counted, print_json, stdout
 from cli.terminal.progress import StageBars
-from core.auth import checked_name
 from core.errors import AbsentError
 from core.settings import load_settings
 from display.tree import TreeOutline, outline
@@ -23,27 +22,27 @@ Name = Annotated[str, typer.Argument(help="Collection of documents.", show_defau
 
 
 @app.command("build")
+@with_options
 def build(
     collection: Name,
+    *,
+    options: CallerOptions,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget the one there is.")] = False,
-    tenant: Tenant = DEFAULT_TENANT,
-    data: Data = None,
     changes: Set = None,
     as_json: Json = False,
 ) -> None:
     """Build what the tree of a collection lacks; an interrupted build goes on.
 
-    Later ingests keep it up (`ingest.tree`).
+    It counts what the caller sees. Later ingests keep it up (`ingest.tree`).
     """
-    checked_name("tenant", tenant)
-    settings, _ = load_settings(flags_from(data, changes))
+    settings, _ = load_settings(flags_from(options.data, changes))
     with (
         StageBars(as_json) as progress,
         opened(settings, needs_embedder=True) as session,
         working(session, f"tree of {collection}", quiet=as_json),
     ):
-        target = session.catalogue.collection(tenant, storable(collection))
-        report = session.build_tree(target, progress, fresh=fresh)
+        target = session.catalogue.visible_collection(options.auth, storable(collection))
+        report = session.build_tree(options.auth, target, progress, fresh=fresh)
     if as_json:
         print_json(report)
     else:

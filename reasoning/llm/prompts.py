@@ -171,7 +171,7 @@ def fitted(
         rule = (
             "the prompt does not fit the model's context"
             if _affordable(bare)
-            else "too few of the run's tokens are left"
+            else "too little of the run's tokens or cost is left"
         )
         raise ModelOverflow(rule)
     count = _largest(len(items) - 1, lambda n: fits(chat, make(items[:n])))

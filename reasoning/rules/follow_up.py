@@ -23,10 +23,15 @@ MARKS = "?？.。!！,，;； "
 
 def stand_alone(question: str, history: Sequence[Turn]) -> str:
     """Return a question with what it takes over from the one before it, else as it is."""
+    return stand_alone_turns(question, history)[-1]
+
+
+def stand_alone_turns(question: str, history: Sequence[Turn]) -> list[str]:
+    """Return all questions, the last one at the end, each with what it takes over."""
     whole: list[str] = []
     for asked in [*(turn.question for turn in history), question]:
         whole.append(_continued(asked, whole) or asked)
-    return whole[-1]
+    return whole
 
 
 def _continued(question: str, before: Sequence[str]) -> str:
@@ -38,20 +43,22 @@ def _continued(question: str, before: Sequence[str]) -> str:
         return ""
     if beside := chapter_beside(bare, earlier, words.language):
         return beside
-    if asked_summary(question, words.language) is not None:
+    whole = asked_summary(question, words.language)
+    if whole is not None and (whole.sure or not whole.part):
         return ""
     fragment = _fragment(question, words)
-    alone = "" if fragment or question.strip() != bare else _short(bare, words)
+    named = not fragment and question.strip() == bare and not words.found("addressed", bare)
+    alone = _short(bare, words) if named else ""
     if part := continued_summary(fragment or alone, before, words.language, alone=bool(alone)):
         return part
-    if not fragment:
+    if not fragment or whole is not None:
         return ""
     mark = words.known.question_mark
-    whole = " ".join(earlier.split()).rstrip(MARKS)
-    place = _same_preposition(fragment, whole, words) or _same_kind(fragment, whole, words)
+    last = " ".join(earlier.split()).rstrip(MARKS)
+    place = _same_preposition(fragment, last, words) or _same_kind(fragment, last, words)
     if place is not None:
-        return f"{whole[: place[0]]}{fragment}{whole[place[1] :]}{mark}"
-    return f"{whole} {fragment}{mark}" if words.known.spaced else f"{fragment}{whole}{mark}"
+        return f"{last[: place[0]]}{fragment}{last[place[1] :]}{mark}"
+    return f"{last} {fragment}{mark}" if words.known.spaced else f"{fragment}{last}{mark}"
 
 
 def continues(question: str, words: Lexicon | None = None) -> bool:

@@ -13,7 +13,7 @@ from reasoning.planning.slots import escaped, filled, slots_in
 from reasoning.rules.answering.mentions import topic_asked
 from reasoning.rules.answering.summaries import asked_summary
 from reasoning.rules.decomposition.decompose import DecompositionStep, across, decompose
-from reasoning.rules.follow_up import stand_alone
+from reasoning.rules.follow_up import stand_alone_turns
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import entities, is_elliptical, topic
 from reasoning.types import Turn
@@ -162,7 +162,7 @@ def understand(
     what another part can find waits for it. No part waits for more than `max_deps` others,
     where that is given.
     """
-    question = stand_alone(question, history)
+    *earlier, question = stand_alone_turns(question, history)
     language = detect_language(question)
     whole = asked_summary(question, language)
     words = lexicon(language)
@@ -170,7 +170,7 @@ def understand(
     split = [] if intent == "recommend" else split_clauses(question, words, max_parts)
     clauses = split or [question]
     steps = [] if intent == "recommend" else _together(question, clauses, words, max_parts)
-    subject = _earlier_topic(history)
+    subject = _earlier_topic(earlier)
     wished = whole is not None and (whole.sure or whole.topic)
     name = topic_asked(question, language) if len(clauses) == 1 and not wished else ""
     if whole is not None and wished:  # "tl;dr of this" is one clause
@@ -278,16 +278,16 @@ def _intent(question: str, words: Lexicon) -> Intent:
     return "recommend" if words.search("audience", question) and not asks else "fact"
 
 
-def _earlier_topic(history: Sequence[Turn]) -> str:
+def _earlier_topic(earlier: Sequence[str]) -> str:
     """Return the topic that the earlier questions end with; one that says none leaves it."""
     subject = ""
-    for turn in history:
-        words = lexicon(detect_language(turn.question))
-        whole = asked_summary(turn.question, words.language)
+    for question in earlier:
+        words = lexicon(detect_language(question))
+        whole = asked_summary(question, words.language)
         if whole is not None:
             subject = whole.name or subject
             continue
-        for clause in split_clauses(turn.question, words, max(1, len(turn.question))):
+        for clause in split_clauses(question, words, max(1, len(question))):
             if not (subject and is_elliptical(clause, words)):
                 subject = topic(clause, words) or subject
     return subject

@@ -125,7 +125,8 @@ class TreeView:
     @property
     def size(self) -> dict[str, int]:
         """Return the counts of levels, nodes and leaves."""
-        return size_of(self.shape)
+        counts = {"nodes": len(self.nodes), "leaves": len(self.shape.leaves)}
+        return {"levels": self.levels, **counts}
 
     def evidence(self, leaves: Iterable[int]) -> dict[int, Evidence]:
         """Return the chunk of each leaf by its place; what is not to be seen is left out."""
@@ -205,19 +206,6 @@ def _merged(nodes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         node["children"] = list(dict.fromkeys(stands.get(one, one) for one in node["children"]))
         node["label"] += f" × {node['copies']}" if node["copies"] > 1 else ""
     return list(first.values())
-
-
-def size_of(shape: TreeShape) -> dict[str, int]:
-    """Return the counts of levels, nodes and leaves."""
-    levels = shape.nodes[0].level if shape.nodes else 0
-    return {"levels": levels, "nodes": len(shape.nodes), "leaves": len(shape.leaves)}
-
-
-def whole_size(index: Index) -> dict[str, int]:
-    """Return the size of the tree of all documents, for who builds it."""
-    collection = index.collection
-    record = index.trees.load(collection.id, recipe_of(index))
-    return size_of(TreeShape(record, set(record.documents), collection.secret))
 
 
 def open_view(index: Index, auth: AuthContext) -> TreeView | None:

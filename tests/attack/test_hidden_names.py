@@ -174,7 +174,7 @@ def make_world(
             if one.collection == name
         ]
         write(session.store, target, written, session.embedder)  # type: ignore[arg-type]
-        session.build_tree(target)
+        session.build_tree(AuthContext(tenant=world.tenant, user=world.boss), target)
     boss = AuthContext(tenant=world.tenant, user=world.boss, roles=frozenset([*roles, "writer"]))
     world.done["talk"] = marker("talk", number)
     question = f"How deep is the {HARBOUR} of {world.done['talk']}?"

@@ -31,6 +31,9 @@ def test_a_tree_is_built_shown_and_kept_up(carrel: Carrel, tmp_path: Path) -> No
     again = carrel("tree", "build", "default", "--fresh", data=data)
     assert again.out.startswith(f"default: {built['levels']} levels, {built['nodes']} nodes, 3 le")
     assert carrel("ingest", files / "board", "--acl", "chief", data=data).code == 0
+    for role, leaves in (((), 3), (("--role", "chief"), 4)):  # of what others may not see nothing
+        counted = carrel("tree", "build", "default", "--json", *role, data=data).json
+        assert counted["leaves"] == leaves
 
     shown = carrel("tree", "show", "default", "--json", data=data).json
     assert {name: shown[name] for name in ("levels", "nodes", "leaves")} == {
@@ -51,7 +54,9 @@ def test_what_has_no_tree_is_explained(carrel: Carrel, tmp_path: Path) -> None:
     files, data = write_files(tmp_path, FILES), tmp_path / "data"
     assert carrel("ingest", files / "board", "--acl", "chief", data=data).code == 0
     carrel("tree", "build", "absent", data=data).failed(2, "must exist", "default")
-    carrel("tree", "build", "default", data=data)
+    stranger = carrel("tree", "build", "default", "--user", "ann", data=data)
+    stranger.failed(2, "must exist")
+    assert carrel("tree", "build", "default", "--json", data=data).json["leaves"] == 0
     carrel("tree", "show", "default", data=data).failed(2, "no tree")
     given = ("ingest", files / "open", "-c", "new", "--set", "ingest.tree=build")
     assert carrel(*given, data=data).code == 0

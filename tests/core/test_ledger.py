@@ -112,7 +112,7 @@ usages = st.builds(
         ({"tokens": 81}, StopReason.max_tokens, None),
         ({"tokens": 101}, StopReason.max_tokens, StopReason.max_tokens),
         ({"cost": 1.0}, None, None),
-        ({"cost": 1.1}, StopReason.max_tokens, StopReason.max_tokens),
+        ({"cost": 1.1}, StopReason.max_cost, StopReason.max_cost),
         ({"ms": 9000, "steps": 99, "tokens": 999}, StopReason.timeout, StopReason.max_steps),
     ],
 )

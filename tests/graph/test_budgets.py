@@ -86,6 +86,8 @@ def test_max_tokens(tokens: int, run: Run) -> None:
     passes = [step.node for step in state["trail"]].count("grade_documents")
     assert passes == 1 or tokens > 100
     assert state["answer"].refused
+    used = f"{state['usage'].tokens} of {tokens} tokens were used"
+    assert used in state["answer"].text and "raise budget.tokens" in state["answer"].text
 
 
 def ticking(seconds: float) -> Callable[[], float]:
@@ -99,7 +101,7 @@ def test_timeout_while_searching(run: Run) -> None:
     state = run(NOTHING, budget={"seconds": 60}, clock=ticking(10))
     assert ends(state) == StopReason.timeout
     assert state["answer"].refused
-    assert "time limit" in state["answer"].text
+    assert "of 60 seconds; raise budget.seconds" in state["answer"].text
 
 
 def test_timeout_after_something_was_found_answers_it(run: Run) -> None:
@@ -154,7 +156,7 @@ LIMITS = Budget(steps=20, tool_calls=4, tokens=100, seconds=10, cost=1, answer_s
         (Usage(tokens=101), StopReason.max_tokens, StopReason.max_tokens),
         (Usage(ms=8000), StopReason.timeout, None),
         (Usage(ms=10_000), StopReason.timeout, StopReason.timeout),
-        (Usage(cost=1.1), StopReason.max_tokens, StopReason.max_tokens),
+        (Usage(cost=1.1), StopReason.max_cost, StopReason.max_cost),
     ],
 )
 def test_a_share_of_the_budget_is_kept_for_the_answer(

@@ -406,4 +406,4 @@ def test_too_few_tokens_leave_the_decision_to_the_rules():
     with opened_ledger(purse(tokens=100)) as ledger:
         reasoner.understand(QUESTION, [])
     assert model.requests == []
-    assert ledger.degraded == ["understand: too few of the run's tokens are left"]
+    assert ledger.degraded == ["understand: too little of the run's tokens or cost is left"]

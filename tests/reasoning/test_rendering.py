@@ -154,6 +154,7 @@ def test_every_reason_to_refuse_has_its_own_words(language: str) -> None:
         StopReason.max_steps,
         StopReason.max_tool_calls,
         StopReason.max_tokens,
+        StopReason.max_cost,
         StopReason.timeout,
     }
     why = find_language(language).messages["stop_reasons"]
@@ -161,13 +162,15 @@ def test_every_reason_to_refuse_has_its_own_words(language: str) -> None:
     assert len(set(why.values())) == len(why)
     known = KNOWN.model_copy(update={"language": language})
     for reason in named:
-        assert why[reason.value] in render_refusal(known, None, [], reason)
+        spent = {"used": "7", "limit": "8"}
+        text = render_refusal(known, None, [], reason, Help(spent=spent))
+        assert why[reason.value].format(**spent) in text
 
 
 def test_a_language_without_a_lexicon_is_answered_in_english() -> None:
     known = KNOWN.model_copy(update={"language": "fi"})
     text = render_refusal(known, None, [], StopReason.timeout)
-    assert text.startswith("The run ended before an answer was found: the time limit was reached")
+    assert text.startswith("The run ended before an answer was found: the time for")
 
 
 @pytest.mark.parametrize(

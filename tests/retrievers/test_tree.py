@@ -24,7 +24,7 @@ from retrievers.tree import building
 from retrievers.tree.building import build_tree
 from retrievers.tree.leaves import cut_leaves, find_keywords
 from retrievers.tree.shape import LEAF_TOKENS, MOST_TOKENS, choose_questions, recipe_of
-from retrievers.tree.view import TreeView, open_view, whole_size
+from retrievers.tree.view import TreeView, open_view
 from retrievers.types import Index
 from stores.sqlite.tree import TreeChunk
 
@@ -65,7 +65,7 @@ def test_a_tree_has_leaves_of_whole_sentences_under_nodes(shelf: Shelf, index: M
     report = build_tree(index())
     assert report.documents == 15
     view = viewed(index())
-    assert view.size == whole_size(index()) and view.levels >= 2
+    assert view.levels >= 2
     assert view.size["leaves"] == len(view.shape.leaves) >= 15 * 3
     assert view.nodes[0].leaves.tolist() == list(range(len(view.shape.leaves)))
     found = view.evidence(range(len(view.shape.leaves)))
@@ -189,9 +189,10 @@ def test_after_any_changes_every_document_has_its_place(
         if view is not None:
             ids = {one.document_id for one in view.evidence(view.nodes[0].leaves).values()}
             assert ids == {f"d{one}" for one in there}
-    fresh_sizes = whole_size(index)["leaves"]
+    kept = open_view(index, ANN)
     build_tree(index, fresh=True)
-    assert whole_size(index)["leaves"] == fresh_sizes
+    fresh = open_view(index, ANN)
+    assert (kept and kept.size["leaves"]) == (fresh and fresh.size["leaves"])
 
 
 def test_an_added_document_changes_its_path_only(shelf: Shelf, index: MakeIndex) -> None:

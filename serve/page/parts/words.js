@@ -25,6 +25,7 @@ const STOPS = {
   max_steps: "The limit of steps was reached",
   max_tool_calls: "The limit of tool calls was reached",
   max_tokens: "The limit of tokens was reached",
+  max_cost: "The limit of cost was reached",
   timeout: "The time limit was reached",
   policy: "A rule of the server ended it",
   unsupported_answer: "No sentence passed the check against its source",
