@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from core.language.analysis import content_terms, terms
+from core.language.changes import marks_change
 from core.language.detect import detect_language
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
@@ -28,7 +29,9 @@ REPEATED = 0.8  # part of a sentence's content words that an answer has; chosen,
 IMPORTANCE = {True: 0.7, False: 0.5}  # of what has a subject; chosen, not measured
 QUESTION = re.compile(r"[?？][\W_]*$")
 ENDED = re.compile(r"[.!…。！][\W_]*$")
-NAMED = re.compile(r"\w\W+[^\W\d_a-zа-яёіїєґ\u3400-\u9fff]|[\d_]|[\"`«“《]")  # capitals, codes, quotes
+NAMED = re.compile(
+    r"\w\W+[^\W\d_a-zа-яёіїєґ\u3400-\u9fff]|[\d_]|[\"`«“《]"
+)  # capitals, codes, quotes
 DIGIT = re.compile(r"\d")
 PART = re.compile(r"(?<!\?P)<([A-Z]+)>")
 
@@ -269,7 +272,8 @@ def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int
     if gives_orders(plain, 0, len(plain)):
         return
     plain = plain[: _question_start(words, plain)]
-    wanted = words.wanted.match(plain)
+    wanted, lead = words.wanted.match(plain), words.lead.match(plain)
+    corrects = lead.end() if lead and marks_change(lead[0], words.language) else -1
     for clause in words.clauses(plain[wanted.end() :] if wanted else plain):
         fits = len(clause) <= MOST and len(terms(clause, words.language)) >= LEAST
         if not fits or words.chatter.search(clause) or words.seeks.search(clause):
@@ -277,7 +281,12 @@ def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int
         form = _form(words, clause)
         if form is not None or wanted is not None or words.is_anchored(clause):
             start = plain.index(clause)
-            yield start, start + len(clause), _compared(words, clause, form or Statement("fact"))
+            end = start + len(clause)
+            yield (
+                0 if start == corrects else start,
+                end,
+                _compared(words, clause, form or Statement("fact")),
+            )
 
 
 def _form(words: StatementWords, clause: str) -> Statement | None:
