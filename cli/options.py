@@ -137,7 +137,7 @@ def caller(
         roles=frozenset(roles or []),
         allowed_sources=checked_sources(storables(sources)) or None,
         version_policy=storable(version_policy),
-        operator=user == DEFAULT_USER and not roles and not sources,
+        operator=user == DEFAULT_USER and not roles,
     )
 
 

@@ -90,6 +90,13 @@ class AuthContext(FrozenModel):
         """Return the caller as verified, without what narrows a question."""
         return self.model_copy(update={"where": ()}) if self.where else self
 
+    @property
+    def unconfined(self) -> AuthContext:
+        """Return an operator without the sources and version they chose, which others must keep."""
+        if not self.operator:
+            return self
+        return self.model_copy(update={"allowed_sources": None, "version_policy": ANY})
+
     def narrowed(self, where: Sequence[Filter]) -> AuthContext:
         """Return the caller within these filters too."""
         return self.model_copy(update={"where": (*self.where, *where)}) if where else self

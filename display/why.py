@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from core.errors import shorten
+from core.language.analysis import analyze, terms
 from core.language.cues import cues
 from core.language.detect import detect_language
 from core.metadata import ANY, ROW
@@ -15,6 +16,7 @@ from display.html import line
 
 ENOUGH = 2  # the least grade that answers, as the graph has it
 NAMED = 3  # sources, values and filters that a sentence names; chosen
+WORDS = 8  # of a question, that a sentence names; chosen
 LONGEST = 80  # characters of a title, a value or a filter; chosen
 LOCAL = "local"  # who asks at this machine without roles sees every document
 
@@ -31,7 +33,7 @@ def explain(run: RunRecord) -> Explanation:
     """Return why a run came to its answer, as far as its reader may see it now."""
     known = next((step.arguments for step in run.trail if step.node == "understand"), {})
     language = known.get("language") or detect_language(run.question)
-    reasons = _Reasons(run, cues(language).known.messages)
+    reasons = _Reasons(run, language)
     cause, node, parts = reasons.ending()
     say = reasons.say
     sentence = say["join"].join([*parts, *reasons.details(cause)])
@@ -43,7 +45,9 @@ def explain(run: RunRecord) -> Explanation:
 class _Reasons:
     """What the record of one run says of its reasons, in one language."""
 
-    def __init__(self, run: RunRecord, messages: dict[str, Any]) -> None:
+    def __init__(self, run: RunRecord, language: str) -> None:
+        messages = cues(language).known.messages
+        self._language = language
         self.say: dict[str, str] = messages["why"]
         self._limits: dict[str, str] = messages["stop_reasons"]
         self._run, self._trail = run, run.trail
@@ -114,12 +118,28 @@ class _Reasons:
                     grade=max(item.best_grade for item in rest),
                 )
             )
+            parts += self._matched(rest)
         if not parts:
             return "erased", [self.say["erased"]]
         missing = [shorten(line(one), LONGEST) for one in self._answer.missing]
         if not missing:
             return "answered", parts
         return "partial", [*parts, self.say["partial"].format(what="; ".join(missing[:NAMED]))]
+
+    def _matched(self, items: Sequence[Evidence]) -> Iterator[str]:
+        """Yield which words of the question the cited texts have, and which their headings."""
+        cited = {item.evidence_id: item for item in items}
+        quotes = [one for claim in self._answer.claims for one in claim.citations]
+        texts = [(one.quote, cited[one.evidence_id]) for one in quotes if one.evidence_id in cited]
+        above = [(f"{item.title} {item.section}", item) for item in items]
+        asked, known = line(self._run.question), set[str]()
+        for name, places in (("words", texts), ("heading_words", above)):
+            found = {term for text, item in places for term in terms(text, item.language)} - known
+            tokens = [one for one in analyze(asked, self._language) if not one.is_function]
+            words = dict.fromkeys(asked[t.start : t.end] for t in tokens if t.term in found)
+            known |= found
+            if words:
+                yield self.say[name].format(words=", ".join(list(words)[:WORDS]))
 
     def _nothing_answers(self) -> tuple[str, str, list[str]]:
         found = [item for item in self._evidence if item.kind != ROW]

@@ -72,25 +72,31 @@ MOST_COMPARED = 1000
 
 
 def central(
-    vectors: Vectors, most: int, begin: Sequence[int] = (), worth: Vectors | None = None
+    vectors: Vectors,
+    most: int,
+    begin: Sequence[int] = (),
+    worth: Vectors | None = None,
+    weights: Vectors | None = None,
 ) -> list[int]:
     """Return the places of up to `most` unit vectors: those of `begin`, then the most central.
 
     Greedy facility location: the sum over all of their similarity to the nearest one chosen grows
     by as much as it can, so what says the same as a chosen one is not chosen. `worth` says how much
-    of its gain each counts, 0..1. Where there are no vectors, only zeros, the first ones are as
-    good as any.
+    of its gain each counts, 0..1, `weights` how much it is to be near to each. Where there are no
+    vectors, only zeros, the first ones are as good as any.
     """
     if not vectors.any():
         return list(range(min(most, len(vectors))))
     step = -(-len(vectors) // MOST_COMPARED)
     similarities = vectors @ vectors[::step].T
     reached = np.full(similarities.shape[1], -1.0, dtype=np.float32)
+    counted = np.ones(len(vectors), dtype=np.float32) if weights is None else weights
     chosen = list(begin)
     for place in chosen:
         reached = np.maximum(reached, similarities[place])
     while len(chosen) < min(most, len(vectors)):
-        gains = np.maximum(similarities - reached, 0).sum(axis=1) * (1 if worth is None else worth)
+        gains = np.maximum(similarities - reached, 0) @ counted[::step]
+        gains *= 1 if worth is None else worth
         gains[chosen] = -1
         best = int(gains.argmax())
         if chosen and gains[best] <= 0:

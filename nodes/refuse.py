@@ -102,7 +102,10 @@ def _warnings(state: State) -> list[str]:
 
 
 def _help(state: State, plan: Plan | None, context: Context) -> tuple[Help, list[Step]]:
-    """Look for what comes nearest, and without the caller's filters; nothing more at a limit."""
+    """Look for what comes nearest, and without what the caller chose to narrow it.
+
+    Nothing more is looked for at a limit.
+    """
     given = Help(filters=context.tools.filters, rights=context.auth)
     if plan is None or state["stop_reason"] not in SEARCHED:
         return given, []
@@ -110,7 +113,7 @@ def _help(state: State, plan: Plan | None, context: Context) -> tuple[Help, list
     try:
         with context.thinking(state, answering=True):
             given = _nearest(given, plan, state.get("evidence") or [], context.reasoner)
-            if given.filters:
+            if given.filters or context.auth != context.auth.unconfined:
                 steps, answers = _searched_wider(state, plan, context)
                 given = given._replace(unfiltered=answers)
     except TimeUpError:  # what is known by then will do
@@ -135,7 +138,9 @@ def _nearest(given: Help, plan: Plan, evidence: Sequence[Evidence], reasoner: Re
 
 
 def _searched_wider(state: State, plan: Plan, context: Context) -> tuple[list[Step], bool]:
-    """Make the first search again without the caller's filters, if the budget has a call left.
+    """Make the first search again without what narrows it, if the budget has a call left.
+
+    That is filters and, of an operator, sources and version; what confines others is a right.
 
     Of what it finds nothing is kept but whether it answers: it was not asked for.
     """
@@ -149,7 +154,7 @@ def _searched_wider(state: State, plan: Plan, context: Context) -> tuple[list[St
     def search() -> dict[str, Any]:
         tools = parts.tools.without_filters()
         try:
-            result = tools.run(first.tool, first.arguments, context.auth, deadline)
+            result = tools.run(first.tool, first.arguments, context.auth.unconfined, deadline)
         except CallerError:
             return {}
         near = parts.reasoner.nearest(plan.questions[0], result.evidence)

@@ -243,18 +243,17 @@ def _nearest_lines(given: Help, words: Lexicon) -> list[str]:
 
 def _limit_lines(given: Help, words: Lexicon) -> list[str]:
     """Say within which filters and rights was searched; nothing tells of what is hidden."""
-    lines = []
+    lines, rights = [], given.rights
     if given.filters:
         lines.append(words.message("filtered").format(filters="; ".join(given.filters)))
-        lines += [words.message("unfiltered")] if given.unfiltered else []
-    if given.rights is not None:
-        lines.append(words.message("rights"))
-        rights = given.rights
-        confined = list(rights.allowed_sources or ())
-        confined += [rights.version_policy] if rights.version_policy != ANY else []
-        if confined:
-            lines.append(words.message("confined").format(to="; ".join(confined)))
-    return lines
+    unfiltered = [words.message("unfiltered")] if given.unfiltered else []
+    if rights is None:
+        return [*lines, *unfiltered]
+    confined = list(rights.allowed_sources or ())
+    confined += [rights.version_policy] if rights.version_policy != ANY else []
+    within = [words.message("confined").format(to="; ".join(confined))] if confined else []
+    own, theirs = (within, []) if rights.operator else ([], within)
+    return [*lines, *own, *unfiltered, words.message("rights"), *theirs]
 
 
 def _named(text: str) -> str:

@@ -29,9 +29,8 @@ REPEATED = 0.8  # part of a sentence's content words that an answer has; chosen,
 IMPORTANCE = {True: 0.7, False: 0.5}  # of what has a subject; chosen, not measured
 QUESTION = re.compile(r"[?？][\W_]*$")
 ENDED = re.compile(r"[.!…。！][\W_]*$")
-NAMED = re.compile(
-    r"\w\W+[^\W\d_a-zа-яёіїєґ\u3400-\u9fff]|[\d_]|[\"`«“《]"
-)  # capitals, codes, quotes
+# Capitals, codes, quotes.
+NAMED = re.compile(r"\w\W+[^\W\d_a-zа-яёіїєґ\u3400-\u9fff]|[\d_]|[\"`«“《]")
 DIGIT = re.compile(r"\d")
 PART = re.compile(r"(?<!\?P)<([A-Z]+)>")
 

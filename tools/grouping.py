@@ -1,46 +1,46 @@
-"""Groups of documents or sections that are alike, with what speaks for each."""
+"""Groups of documents or sections that are alike, with what speaks for each and names it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from math import log1p
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from core.language.analysis import content_terms
+from core.language.numbering import heading_title
 from core.types import Evidence
 from models.vectors import Vectors, central, scale_rows
 from retrievers.tree.leaves import find_keywords
-from retrievers.tree.search import main_nodes
-from retrievers.tree.view import TreeView, open_view
 from retrievers.types import Index, Query
 
 # Chosen, not measured:
-GROUPS = 6  # of the documents of a collection, or of the parts of a document
-NAMED = 4  # keywords that name a group
+GROUPS = 6  # of the documents of a collection, or of the sections of documents
+NAMED, HEADINGS = 4, 2  # keywords, and headings, that name a group
 ASKED, BEGINNING = 6, 4  # parts that may speak for a group, and passages of each that are read
+PASSAGES = 24  # passages of a group, the nearest to its middle, that are read for its theme
+LONGEST_LABEL = 60  # characters of a heading that names a group
+COMPARABLE = 0.5  # of the worth of the best heading has another that stands beside it
 
 
 class SummaryPart(NamedTuple):
-    """Hold what is called so: the chunks of a document or section, and the row of a document."""
+    """Hold what is called so: the chunks of a document or section, and its document's row."""
 
     title: str
     keys: Sequence[str]
-    row: int = 0
+    row: int
 
 
 class PartGroup(NamedTuple):
-    """Hold the chunks of those that speak for a group, the one it is named after first.
+    """Hold the parts of a group, the one it is named after first, then the nearest to that.
 
     There are so many `copies` of that one, and `more` others.
     """
 
-    title: str
+    parts: Sequence[SummaryPart]
     copies: int
     more: int
-    texts: list[list[str]]
 
 
 class PartReader:
@@ -59,81 +59,69 @@ class PartReader:
         without = self._index.embedder is None
         return np.zeros((len(keys), 1), "float32") if without else self._index.vectors(keys)
 
-    def tree(self, documents: int) -> TreeView | None:
-        """Return the tree, None where it lacks some of so many documents that are to be seen."""
-        view = open_view(self._index, self.query.auth)
-        whole = view is not None and len(set(view.shape.documents.tolist())) == documents
-        return view if whole else None
-
     def groups(self, every: Sequence[SummaryPart]) -> list[PartGroup]:
-        """Return the main groups: of documents the largest first, of sections in their order.
+        """Return the main groups, those of most documents first; what has the same text is one.
 
-        What has the same text is one.
+        Of one document they come in its order. All documents count alike, however many parts they
+        have. What all parts share is taken from their vectors, since it tells none from another.
         """
         copies = self._copies(every)
         own, counts = [every[one] for one in copies], list(copies.values())
+        of_each = Counter(one.row for one in own)
         vectors = self._middles(own)
-        found = []
-        for leader, members in self._alike(own, vectors, len(every)):
-            likeness = vectors[members] @ vectors[leader]
-            near = np.array(members)[np.argsort(-likeness, kind="stable")[:ASKED]].tolist()
-            speak = [own[one] for one in dict.fromkeys([leader, *near])]
-            ids = [self._index.catalogue.chunk_ids([p.row]) if p.row else p.keys for p in speak]
-            texts = [list(keys[:BEGINNING]) for keys in ids]
+        vectors = scale_rows(vectors - vectors.mean(axis=0)) if len(own) > GROUPS else vectors
+        weights = np.array([of_each[one.row] ** -0.5 for one in own], dtype=np.float32)
+        leaders = central(vectors, GROUPS, weights=weights)
+        likeness = vectors @ vectors[leaders].T
+        nearest, likeness = likeness.argmax(axis=1), likeness.max(axis=1)
+        nearest[leaders], likeness[leaders] = np.arange(len(leaders)), 2
+        found: list[tuple[int, int, PartGroup]] = []
+        for place, leader in enumerate(leaders):
+            members = np.flatnonzero(nearest == place)
+            members = members[np.argsort(-likeness[members], kind="stable")]
             more = sum(counts[one] for one in members) - counts[leader]
-            found.append(PartGroup(own[leader].title, counts[leader], more, texts))
-        return sorted(found, key=lambda one: -(one.copies + one.more)) if own[0].row else found
+            group = PartGroup([own[one] for one in members], counts[leader], more)
+            found.append((len({one.row for one in group.parts}) + counts[leader], leader, group))
+        ordered = sorted(found, key=lambda one: (-one[0] if len(of_each) > 1 else 0, one[1]))
+        return [group for _, _, group in ordered]
 
-    def _alike(
-        self, own: Sequence[SummaryPart], vectors: Vectors, documents: int
-    ) -> list[tuple[int, list[int]]]:
-        """Return the place of the leader and of all members of each group.
+    def beginnings(self, group: PartGroup) -> list[list[str]]:
+        """Return the first chunks of each part that speaks for a group."""
+        return [list(one.keys[:BEGINNING]) for one in group.parts[:ASKED]]
 
-        A group is a main node of the tree, where there is one, else what is nearest to a central
-        part.
+    def nearest(self, group: PartGroup) -> list[str]:
+        """Return the chunks of a group that are nearest to its middle, in their order."""
+        keys = [key for part in group.parts for key in part.keys]
+        vectors = self.vectors(keys)
+        order = np.argsort(-(vectors @ vectors.mean(axis=0)), kind="stable")[:PASSAGES]
+        return [keys[place] for place in sorted(order.tolist())]
+
+    def themes(
+        self, groups: Sequence[PartGroup], texts: Sequence[Sequence[str]]
+    ) -> Iterator[tuple[str, dict[str, float]]]:
+        """Yield what each group is called and how telling its words are, by its passages.
+
+        These are headings whose words most of its passages have, and few of the others; words that
+        tell more than the headings stand behind them, and alone where there are none.
         """
-        nodes = self._nodes(own, documents) if len(own) > GROUPS and own[0].row else []
-        if len(nodes) > 1:
-            middles = np.array([vectors[one].mean(axis=0) for one in nodes])
-            nearest = (vectors @ middles.T).argmax(axis=1)
-            for place, node in enumerate(nodes):
-                nearest[node] = place
-            likeness = np.einsum("nd,nd->n", vectors, middles[nearest])
-        else:
-            leaders = central(vectors, GROUPS)
-            likeness = vectors @ vectors[leaders].T
-            nearest, likeness = likeness.argmax(axis=1), likeness.max(axis=1)
-            nearest[leaders], likeness[leaders] = np.arange(len(leaders)), 2
-        groups = [np.flatnonzero(nearest == one) for one in np.unique(nearest)]
-        groups.sort(key=lambda one: int(one[0]))
-        return [(int(one[likeness[one].argmax()]), one.tolist()) for one in groups]
-
-    def _nodes(self, own: Sequence[SummaryPart], documents: int) -> list[list[int]]:
-        """Return the places of documents by main node of the tree, each in one."""
-        view = self.tree(documents)
-        if view is None:
-            return []
-        left = {one.row: place for place, one in enumerate(own)}
-        found = []
-        for node in main_nodes(view, GROUPS):
-            rows = set(view.shape.documents[view.nodes[node].leaves].tolist())
-            found.append([left.pop(row) for row in sorted(rows) if row in left])
-        return [one for one in found if one]
-
-    def keywords(self, groups: Sequence[PartGroup]) -> list[list[str]]:
-        """Return the words that tell each group from the others, by tf-idf over the groups."""
-        counts: list[Counter[str]] = []
-        shown: dict[str, str] = {}
-        for one in groups:
-            items = self.read([key for keys in one.texts for key in keys])
-            pairs = [pair for item in items for pair in find_keywords(item.text, item.language)]
-            titled = {term for item in items for term in content_terms(item.title, item.language)}
-            shown |= dict(pairs)
-            counts.append(Counter(term for term, _ in pairs if term not in titled))
-        often = Counter(term for own in counts for term in own)
-        rarity = {term: log1p(len(groups) / count) for term, count in often.items()}
-        ranked = [sorted(own, key=lambda term: -own[term] * rarity[term]) for own in counts]
-        return [[shown[term] for term in own[:NAMED]] for own in ranked]
+        shares: list[Counter[str]] = []
+        shown: list[Counter[tuple[str, str]]] = []
+        titles: list[list[str]] = []
+        for group, keys in zip(groups, texts, strict=True):
+            items = self.read(keys)
+            often = Counter(term for item in items for term in _terms(item))
+            shares.append(Counter({term: n / len(items) for term, n in often.items()}))
+            pairs = (set(find_keywords(one.text, one.language)) for one in items)
+            shown.append(Counter(pair for own in pairs for pair in own))
+            parts = [heading_title(part.title) for part in group.parts]
+            titles.append(list(dict.fromkeys([*parts, *(item.title for item in items)])))
+        total = sum(shares, Counter())
+        taken: set[str] = set()
+        for own, words, titled in zip(shares, shown, titles, strict=True):
+            worth = {term: share * share / total[term] for term, share in own.items()}
+            chosen = _headings(worth, [one for one in titled if one not in taken])
+            taken |= set(chosen)
+            yield _label(worth, words, chosen), worth
 
     def _copies(self, parts: Sequence[SummaryPart]) -> dict[int, int]:
         """Return the places of parts of different text, with how many have each."""
@@ -153,3 +141,44 @@ class PartReader:
         rows = self.vectors([key for one in parts for key in one.keys])
         starts = np.cumsum([0, *(len(one.keys) for one in parts[:-1])])
         return scale_rows(np.add.reduceat(rows, starts, axis=0))
+
+
+def _terms(item: Evidence) -> set[str]:
+    return set(content_terms(f"{item.title}\n{item.section}\n{item.text}", item.language))
+
+
+def _value(worth: Mapping[str, float], terms: Collection[str]) -> float:
+    return sum(worth.get(one, 0.0) for one in terms) / len(terms) if terms else 0.0
+
+
+def _headings(worth: Mapping[str, float], titles: Sequence[str]) -> list[str]:
+    """Return the heading that is worth most, and one of other words that is worth nearly as much.
+
+    Long ones are left out.
+    """
+    terms = {one: set(content_terms(one)) for one in titles if len(one) <= LONGEST_LABEL}
+    ranked = sorted(terms, key=lambda one: -_value(worth, terms[one]))
+    least = COMPARABLE * _value(worth, terms[ranked[0]]) if ranked else 0.0
+    chosen: list[str] = []
+    for one in ranked:
+        new = not any(terms[one] & terms[other] for other in chosen)
+        if len(chosen) < HEADINGS and new and terms[one] and _value(worth, terms[one]) >= least:
+            chosen.append(one)
+    return chosen
+
+
+def _label(
+    worth: Mapping[str, float], words: Counter[tuple[str, str]], headings: Sequence[str]
+) -> str:
+    """Return headings, with the words behind them that tell more than these do."""
+    known = {term for one in headings for term in content_terms(one)}
+    least = min((_value(worth, set(content_terms(one))) for one in headings), default=0.0)
+    values = {pair: _value(worth, pair[0].split()) for pair in words if words[pair] > 1}
+    names: list[str] = []
+    for term, written in sorted(values, key=lambda pair: -values[pair]):
+        own = set(term.split())
+        if len(names) < NAMED and values[term, written] > least and not own & known:
+            names.append(written)
+            known |= own
+    label, keywords = " · ".join(headings), ", ".join(names)
+    return f"{label} ({keywords})" if label and keywords else label or keywords

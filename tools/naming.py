@@ -140,7 +140,8 @@ SectionRow = tuple[int, str, str]  # row id of the document, chunk id, headings
 def find_chapter(rows: Sequence[SectionRow], number: int) -> list[list[str]]:
     """Return the chunk ids of the chapter of a number, of each document that has one.
 
-    Where headings have no numbers, and there is one document, it is the heading of that place.
+    Where headings have no numbers, and there is one document, it is the heading of that place. The
+    last one is -1.
     """
     found: list[list[str]] = []
     by_document: dict[int, list[tuple[str, list[str]]]] = {}
@@ -150,7 +151,9 @@ def find_chapter(rows: Sequence[SectionRow], number: int) -> list[list[str]]:
         depth = max(len(path) for _, path in chunks)
         for level in range(depth):
             own = {path[level] for _, path in chunks if len(path) > level}
-            named = {one for one in own if heading_number(one) == number}
+            numbers = {one: heading_number(one) for one in own}
+            wanted = number if number > 0 else max(numbers.values(), default=0)
+            named = {one for one in own if numbers[one] == wanted > 0}
             if named:
                 found.append([key for key, path in chunks if named & set(path[level : level + 1])])
                 break
@@ -166,7 +169,7 @@ def _by_place(chunks: Sequence[tuple[str, list[str]]], number: int) -> list[list
         if any(map(heading_number, own)):
             return []
         if len(own) > 1:
-            wanted = own[number - 1 : number]
+            wanted = own[number - 1 : number] if number > 0 else own[-1:]
             below = [key for key, path in chunks if path[level : level + 1] == wanted]
             return [below] if wanted else []
     return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
@@ -38,10 +38,10 @@ WIDESPREAD, LEAST_SPREAD = 0.5, 20  # of the documents, that make a topic one of
 class SummaryArguments(FrozenModel):
     """Name a document by its title or file, "" for the whole collection.
 
-    `part` is the number or the heading of one of its chapters, "" for none. Where nothing is called
-    so, with `topic` a section or a topic will do, with `here` all there is, and with `near`
-    documents of a similar name are found. `themes` lists the main ones, `sentences` says how many
-    there should be, 0 for what is fit.
+    `part` is the number, -1 for the last, or the heading of one of its chapters, "" for none. Where
+    nothing is called so, with `topic` a section or a topic will do, with `here` all there is, and
+    with `near` documents of a similar name are found. `themes` lists the main ones, `sentences`
+    says how many there should be, 0 for what is fit.
     """
 
     document: str = Field("", max_length=8000)
@@ -58,12 +58,14 @@ class Whole(NamedTuple):
     """Hold what is summarised: documents, and the chunks of each text of each part.
 
     A part of one text is summed up in several sentences, one of several texts in one of each.
+    `telling` says how much the words of each part tell it from the others.
     """
 
     documents: Sequence[DocumentName]
     parts: Sequence[Sequence[Sequence[str]]]
-    subject: str | None = ""
+    subject: str = ""
     labels: Sequence[str] = ()
+    telling: Sequence[Mapping[str, float]] = ()
 
 
 class Summarise(Tool):
@@ -130,7 +132,7 @@ class Summarise(Tool):
         self, given: SummaryArguments, known: Sequence[DocumentName], reader: PartReader
     ) -> Whole | None:
         """Return the chapters of a number, or of a heading; for want of these a topic."""
-        if given.part.isdecimal():
+        if given.part.lstrip("-").isdecimal():
             outline = self._outline([one.row for one in known])
             return self._sections(known, find_chapter(outline, int(given.part)))
         own = given.model_copy(update={"document": given.part})
@@ -148,7 +150,7 @@ class Summarise(Tool):
         self, meant: Sequence[DocumentName], given: SummaryArguments, reader: PartReader
     ) -> Whole:
         """Return the documents of one title as one text, those of several as one part each."""
-        if given.themes and len(meant) == 1:
+        if given.themes:
             return self._parts(meant, given, reader)
         titles = dict.fromkeys(one.title for one in meant)
         rows = [[one.row for one in meant if one.title == title] for title in titles]
@@ -158,12 +160,35 @@ class Summarise(Tool):
     def _parts(
         self, meant: Sequence[DocumentName], given: SummaryArguments, reader: PartReader
     ) -> Whole:
-        """Return the themes of one document: its sections, else its passages that are alike."""
-        title = meant[0].title or meant[0].source
-        found = parts_of(self._outline([meant[0].row]))
-        parts = [SummaryPart(heading or title, keys) for heading, keys in found]
-        keys = self._index.catalogue.chunk_ids([meant[0].row])
-        return self._groups(meant, parts or [SummaryPart("", [key]) for key in keys], given, reader)
+        """Return the themes of documents: their sections that are alike.
+
+        What stands before the first heading of a document is no section. One that has no headings
+        is one by itself, and where there is no other each of its passages is.
+        """
+        parts: list[SummaryPart] = []
+        for one in meant:
+            outlined = parts_of(self._outline([one.row])) if len(meant) <= MOST_OUTLINED else []
+            own = [SummaryPart(heading, keys, one.row) for heading, keys in outlined if heading]
+            parts += own or [SummaryPart(one.title or one.source, self._keys(one, meant), one.row)]
+        if len(parts) == 1:
+            parts = [SummaryPart("", [key], meant[0].row) for key in parts[0].keys]
+        groups = reader.groups(parts)
+        texts = [reader.nearest(one) for one in groups]
+        found = list(reader.themes(groups, texts))
+        messages = find_language(given.language).messages
+        labels = [
+            label
+            if group.copies == 1
+            else messages["copies"].format(title=group.parts[0].title, count=group.copies)
+            for group, (label, _) in zip(groups, found, strict=True)
+        ]
+        telling = [worth for _, worth in found]
+        return Whole(meant, [[keys] for keys in texts], labels=labels, telling=telling)
+
+    def _keys(self, one: DocumentName, meant: Sequence[DocumentName]) -> Sequence[str]:
+        """Return the chunks of a document, of very many the first one."""
+        few = len(meant) <= MOST_OUTLINED
+        return self._index.catalogue.chunk_ids([one.row]) if few else [one.first]
 
     def _chapters(self, reader: PartReader, known: Sequence[DocumentName]) -> list[Evidence]:
         """Return the beginnings of the chapters that there are."""
@@ -207,38 +232,22 @@ class Summarise(Tool):
     def _all(
         self, known: Sequence[DocumentName], given: SummaryArguments, reader: PartReader
     ) -> Whole:
+        """Return the main groups of documents, named after the one that speaks for each."""
+        if given.themes:
+            return self._parts(known, given, reader)
         if len(known) == 1:
             return self._named(known, given, reader)
-        few = len(known) <= MOST_OUTLINED
-        ids = (self._index.catalogue.chunk_ids([d.row]) if few else [d.first] for d in known)
-        parts = [
-            SummaryPart(d.title or d.source, k, d.row) for d, k in zip(known, ids, strict=True)
-        ]
-        return self._groups(known, parts, given, reader)
-
-    def _groups(
-        self,
-        known: Sequence[DocumentName],
-        every: Sequence[SummaryPart],
-        given: SummaryArguments,
-        reader: PartReader,
-    ) -> Whole:
-        """Return the main groups of parts, named after the one that speaks for each.
-
-        What has no title, and for a list of themes a group of several, is named by keywords.
-        """
         messages = find_language(given.language).messages
-        groups = reader.groups(every)
+        parts = [SummaryPart(d.title or d.source, self._keys(d, known), d.row) for d in known]
+        groups = reader.groups(parts)
         labels = []
-        for one, words in zip(groups, reader.keywords(groups), strict=True):
-            copies = messages["copies"].format(title=one.title, count=one.copies)
-            label = copies if one.copies > 1 else one.title
-            if one.more:
-                label = messages["group"].format(title=one.title, count=one.more)
-                label += f", {copies}" if one.copies > 1 else ""
-                label += f" ({', '.join(words)})" if given.themes else ""
-            labels.append(label if one.title else ", ".join(words))
-        return Whole(known, [one.texts for one in groups], labels=labels)
+        for one in groups:
+            title = one.parts[0].title
+            copies = messages["copies"].format(title=title, count=one.copies)
+            group = messages["group"].format(title=title, count=one.more)
+            several = [*([group] if one.more else []), *([copies] if one.copies > 1 else [])]
+            labels.append(", ".join(several) or title)
+        return Whole(known, [reader.beginnings(one) for one in groups], labels=labels)
 
     def _summary(
         self, whole: Whole, quoted: Sequence[tuple[int, Extract]], language: str | None
@@ -265,7 +274,7 @@ class Summarise(Tool):
         found: list[tuple[int, Extract]] = []
         known: set[str] = set()
         count = len(whole.parts)
-        most = SENTENCES if count == 1 else 1 if given.themes else SPOKESMEN
+        most = SENTENCES if count == 1 else max(SPOKESMEN, SENTENCES // count)
         if given.sentences:
             most = -(-given.sentences // count) if count > 1 else given.sentences
         for place, texts in enumerate(whole.parts):
@@ -275,7 +284,15 @@ class Summarise(Tool):
                     break
                 items = reader.read(_central(reader, keys))
                 wanted = left if len(texts) == 1 else 1
-                own = central_sentences(self._index, items, wanted, whole.subject, strict=strict)
+                own = central_sentences(
+                    self._index,
+                    items,
+                    wanted,
+                    whole.subject,
+                    strict=strict,
+                    opens=count == 1,
+                    telling=whole.telling[place] if whole.telling else None,
+                )
                 own = [one for one in own if fold(one.text) not in known]
                 known |= {fold(one.text) for one in own}
                 found += [(place, one) for one in own]

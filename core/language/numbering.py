@@ -12,6 +12,7 @@ ROMAN = re.compile(r"(?=[ivxl])(xl|l?x{0,3})(ix|iv|v?i{0,3})")
 _WORTH = {"i": 1, "v": 5, "x": 10, "l": 50}
 _CHINESE = re.compile(r"第?\s*([\d一二三四五六七八九十]{1,3})\s*[章节回部讲篇课]")
 _LEVELS = re.compile(r"\s*[\dIVXL]{1,4}(?:\.\d+)*[.):]?\s+")
+_NUMERALS = re.compile(r"\d+|[一二三四五六七八九十]+|[^\W\d\u3400-\u9fff]+")
 _MARKS = " .:：—–-"
 _ALONE = re.compile(r"(\d{1,3}|[IVXL]{1,6}(?=[.):]))(?![.\d]*\d)[.):]?(?:\s|$)")
 
@@ -25,6 +26,12 @@ def number_of(word: str) -> int:
         if pattern.fullmatch(word):
             return number
     return _roman(word) if ROMAN.fullmatch(word) else 0
+
+
+def renumbered(text: str, number: int, to: int) -> str:
+    """Return a text in which the last word that says one number says another, "" for none."""
+    places = [one for one in _NUMERALS.finditer(text) if number_of(one[0]) == number]
+    return f"{text[: places[-1].start()]}{to}{text[places[-1].end() :]}" if places else ""
 
 
 def plural_form(count: int, forms: Sequence[str]) -> str:

@@ -28,6 +28,7 @@ MOST_CODE = 0.3  # of the characters in code marks
 LINE = 25  # characters that a line has at least where a sentence is wrapped
 LEANS, POINTS, ADDRESSES, SPEAKS = 0.4, 0.3, 0.7, 0.5  # worth of a sentence that does so
 SHORT, IS_SHORT = 60, 0.7  # a sentence of fewer letters (a Chinese one is two) says little
+LONG, IS_LONG = 240, 0.7  # one of more is hard to take in
 CODE = re.compile(r"`[^`\n]+`")
 # Addresses, three headings with their pages, and signs of code, tables and formulas.
 JUNK = re.compile(
@@ -102,7 +103,8 @@ def standalone(text: str, language: str, *, opens: bool = False) -> float:
     worth = LEANS if words.starts("leaning", shown) and not opens else 1.0
     worth *= POINTS if words.found("elsewhere", shown) else 1.0
     worth *= ADDRESSES if words.found("addressed", shown) else 1.0
-    worth *= IS_SHORT if len(shown) + len(WIDE.findall(shown)) < SHORT else 1.0
+    letters = len(shown) + len(WIDE.findall(shown))
+    worth *= IS_SHORT if letters < SHORT else IS_LONG if letters > LONG else 1.0
     speaks = shown.startswith(tuple(SPEECH)) or shown.count('"') % 2 == 1
     return worth * (SPEAKS if speaks else 1.0)
 

@@ -51,6 +51,7 @@ _INVISIBLE = re.compile(f"[{IGNORABLE}]")
 _ANY_APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
 CYRILLIC = re.compile("[\u0400-\u052f]")
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+SCRIPTS = {"latin": _LATIN, "cyrillic": CYRILLIC, "han": re.compile(f"[{HAN}]")}
 
 
 def fold(raw: str) -> str:

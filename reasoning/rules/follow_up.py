@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from core.language.analysis import content_terms
 from core.language.detect import detect_language
-from reasoning.rules.answering.summaries import continued_summary
+from reasoning.rules.answering.summaries import asked_summary, chapter_beside, continued_summary
 from reasoning.rules.decomposition.phrases import is_past
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import WORD, content_runs
@@ -33,11 +33,19 @@ def _continued(question: str, before: Sequence[str]) -> str:
     """Return the earlier question about what a fragment names, "" where it is no fragment."""
     earlier = before[-1] if before else ""
     words = lexicon(detect_language(question if question.strip(MARKS) else earlier))
-    fragment = _fragment(question, words)
-    if not fragment or not earlier.strip(MARKS):
+    bare = " ".join(question.split()).strip(MARKS)
+    if not earlier.strip(MARKS):
         return ""
-    if part := continued_summary(fragment, before, words.language):
+    if beside := chapter_beside(bare, earlier, words.language):
+        return beside
+    if asked_summary(question, words.language) is not None:
+        return ""
+    fragment = _fragment(question, words)
+    alone = "" if fragment or question.strip() != bare else _short(bare, words)
+    if part := continued_summary(fragment or alone, before, words.language, alone=bool(alone)):
         return part
+    if not fragment:
+        return ""
     mark = words.known.question_mark
     whole = " ".join(earlier.split()).rstrip(MARKS)
     place = _same_preposition(fragment, whole, words) or _same_kind(fragment, whole, words)
@@ -64,6 +72,11 @@ def _fragment(question: str, words: Lexicon) -> str:
         if match.start() and match.end() < len(bare):
             break
         bare = f"{bare[: match.start()]}{bare[match.end() :]}".strip(MARKS)
+    return _short(bare, words)
+
+
+def _short(bare: str, words: Lexicon) -> str:
+    """Return a text that names something and asks nothing, "" for another."""
     asks = words.is_question(bare) or words.found("pronoun", bare) or words.found("base_verb", bare)
     return "" if asks or not 0 < len(content_terms(bare, words.language)) <= MOST_TERMS else bare
 

@@ -33,7 +33,7 @@ def grade(
     alike = MORE_ALIKE if own else HALF_ALIKE
     grades = [_grade(wanted, item, best.get(item.chunk_id), settings, alike) for item in evidence]
     grades = [
-        _named(relevance, wanted, one, best.get(item.chunk_id), _beside(item, evidence))
+        _named(wanted, one, best.get(item.chunk_id), _beside(item, evidence))
         for item, one in zip(evidence, grades, strict=True)
     ]
     return _together(wanted, evidence, _announced(evidence, best, grades))
@@ -114,17 +114,15 @@ def _beside(item: Evidence, evidence: Sequence[Evidence]) -> str:
     return "\n".join(f"{heading_of(one)}\n{one.text}" for one in same).casefold()
 
 
-def _named(
-    relevance: Relevance, wanted: QueryTerms, grade: Grade, sentence: Sentence | None, beside: str
-) -> Grade:
-    """Grade down where a year or code of a question is lacking, or all that is near to a thing."""
+def _named(wanted: QueryTerms, grade: Grade, sentence: Sentence | None, beside: str) -> Grade:
+    """Grade down where a year or code of a question is lacking, or a thing it names."""
     if grade.grade < PARTLY or sentence is None or wanted.wants == "topic":
         return grade
     lacking = [one for one in wanted.codes if one.casefold() not in beside]
-    lacking += lacking_things(relevance, wanted, sentence, beside)
+    lacking += lacking_things(wanted, sentence, beside)
     if not lacking:
         return grade
-    reason = f"{grade.reason}; says nothing like {', '.join(lacking)}"
+    reason = f"{grade.reason}; does not say {', '.join(lacking)}"
     return grade.model_copy(update={"grade": RELATED, "reason": reason})
 
 

@@ -162,8 +162,7 @@ def understand(
     what another part can find waits for it. No part waits for more than `max_deps` others,
     where that is given.
     """
-    if asked_summary(question, detect_language(question)) is None:
-        question = stand_alone(question, history)
+    question = stand_alone(question, history)
     language = detect_language(question)
     whole = asked_summary(question, language)
     words = lexicon(language)
@@ -285,8 +284,8 @@ def _earlier_topic(history: Sequence[Turn]) -> str:
     for turn in history:
         words = lexicon(detect_language(turn.question))
         whole = asked_summary(turn.question, words.language)
-        if whole is not None and whole.name:
-            subject = whole.name
+        if whole is not None:
+            subject = whole.name or subject
             continue
         for clause in split_clauses(turn.question, words, max(1, len(turn.question))):
             if not (subject and is_elliptical(clause, words)):

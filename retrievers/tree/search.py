@@ -152,34 +152,3 @@ class TreeSearch:
             node = self._view.nodes[place]
             found |= dict.fromkeys([*node.children, *(self._first + leaf for leaf in node.own)])
         return list(found)
-
-
-def main_nodes(view: TreeView, most: int) -> list[int]:
-    """Return up to `most` nodes that share out a tree: the largest is split until they are many.
-
-    Of a tree of several documents none is split. They come in the order of their first leaves; one
-    that is half of others is left out.
-    """
-    found = [0] if view.nodes else []
-    documents = [len(set(view.shape.documents[one.leaves].tolist())) for one in view.nodes]
-    while len(found) < most:
-        inner = [
-            one
-            for one in found
-            if len(view.nodes[one].children) > 1 and documents[one] >= min(2, documents[0])
-        ]
-        if not inner:
-            break
-        largest = max(inner, key=lambda one: (len(view.nodes[one].leaves), -one))
-        found = list(
-            dict.fromkeys([*(n for n in found if n != largest), *view.nodes[largest].children])
-        )
-    large = sorted(found, key=lambda one: (-len(view.nodes[one].leaves), one))
-    kept: list[int] = []
-    for one in large:
-        own = set(view.nodes[one].leaves.tolist())
-        if len(kept) < most and all(
-            len(own & set(view.nodes[two].leaves.tolist())) <= len(own) / 2 for two in kept
-        ):
-            kept.append(one)
-    return sorted(kept, key=lambda one: int(view.nodes[one].leaves[0]))

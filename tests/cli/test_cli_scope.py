@@ -144,6 +144,14 @@ def test_a_field_of_a_hidden_document_is_not_named(carrel: Carrel, tmp_path: Pat
     assert carrel(*asked, "--user", "ann", data=tmp_path / "d").code == 0
 
 
+def test_a_refusal_says_whether_sources_stood_in_the_way(carrel: Carrel, data: Path) -> None:
+    asked = ("ask", "When does the canteen open?", "-c", "house", "--source", "board*")
+    for options, told in (((), True), (("--user", "ann"), False), (("--role", "chief"), False)):
+        done = carrel(*asked, *options, data=data)
+        assert done.code == 3 and "Confined to: board*." in done.out
+        assert ("Without this filter the documents do answer." in done.out) is told
+
+
 def test_a_plan_may_filter_its_searches(carrel: Carrel, data: Path, tmp_path: Path) -> None:
     call = {"tool": "search", "arguments": {"query": "refund timeout", "where": ["author=Smith"]}}
     plan = {"questions": [{"id": "q1", "text": "What is the refund timeout?", "calls": [call]}]}

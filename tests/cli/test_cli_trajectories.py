@@ -132,6 +132,7 @@ def test_a_sentence_says_why_in_the_language_of_the_question(carrel: Carrel, dat
     assert found["cause"] == "answered"
     assert found["step"]["node"] == "verify"
     assert "“Candles”" in found["sentence"]
+    assert "words of the question: maximum, height, flame" in found["sentence"]
     carrel("ask", "Кто мэр города Кворроу?", data=data)
     refused = carrel("why", "last", "--json", data=data).json
     assert refused["cause"] in ("not_relevant", "nothing_found")

@@ -97,11 +97,31 @@ def test_a_question_about_all_there_is(language: str, question: str) -> None:
         ("uk", "Перекажи розділ 3", "", 3),
         ("zh", "总结一下第三章", "", 3),
         ("zh", "概括《红楼梦》的第3章", "红楼梦", 3),
+        ("en", "Summarise the last chapter", "", -1),
+        ("ru", "Перескажи последнюю главу", "", -1),
+        ("uk", "Перекажи останній розділ", "", -1),
+        ("zh", "总结最后一章", "", -1),
     ],
 )
 def test_a_question_about_a_chapter(language: str, question: str, name: str, number: int) -> None:
     found = AskedSummary(name, sure=True, part=str(number), here=not name, near=True)
-    assert asked_summary(question, language) == found
+    assert asked_summary(question, language) == found._replace(language=language)
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "name", "part", "asked_in"),
+    [
+        ("zh", "Summarise chapter 2 of 云岭茶园手册", "云岭茶园手册", "2", "en"),
+        ("ru", "A summary of Обрезка", "Обрезка", "", "en"),
+        ("en", "Перескажи главу II Quality Handbook", "Quality Handbook", "2", "ru"),
+    ],
+)
+def test_a_name_of_another_script_is_asked_for_in_the_language_around_it(
+    language: str, question: str, name: str, part: str, asked_in: str
+) -> None:
+    found = asked_summary(question, language)
+    assert found is not None
+    assert (found.name, found.part, found.language) == (name, part, asked_in)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +150,13 @@ def test_a_chapter_is_asked_for_by_its_heading(language: str, question: str, par
         ("Перекажи розділ 2 «Тигролови»", "А розділ 1?", "Тигролови", "1"),
         ("总结《红楼梦》第二章", "第三章呢?", "红楼梦", "3"),
         ("Summarise Gilead", "What are the main themes?", "", ""),
+        ("Summarise chapter 2 of Gilead", "And the next chapter?", "Gilead", "3"),
+        ("Summarise the third chapter of Gilead", "The previous one", "Gilead", "2"),
+        ("Перескажи вторую главу «Идиота»", "А следующая глава?", "Идиота", "3"),
+        ("Перекажи розділ 2 «Тигролови»", "наступний розділ", "Тигролови", "3"),
+        ("总结《红楼梦》第二章", "下一章呢?", "红楼梦", "3"),
+        ("Summarise chapter 2 of Gilead", "Rain", "rain", ""),
+        ("总结《红楼梦》第二章", "采摘", "采摘", ""),
     ],
 )
 def test_a_later_turn_asks_for_another_part(

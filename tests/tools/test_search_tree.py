@@ -14,8 +14,8 @@ from core.settings import Settings
 from core.types import ToolSpec
 from reasoning.rules.reasoner import RulesReasoner
 from retrievers.tree.building import build_tree
-from retrievers.tree.search import TreeQuery, TreeSearch, jaccard, main_nodes
-from retrievers.tree.view import TreeView, open_view
+from retrievers.tree.search import TreeQuery, TreeSearch, jaccard
+from retrievers.tree.view import open_view
 from retrievers.types import Index
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
@@ -90,14 +90,6 @@ def test_a_threshold_and_a_number_bound_what_the_tree_gives(built: Index) -> Non
     assert len(hits(nearest=3)) <= 3
     assert hits(threshold=0.0) == []
     assert all(score >= 0.5 for score in hits(mode="collapsed", threshold=0.5))
-
-
-def test_main_nodes_share_out_the_tree(built: Index) -> None:
-    view = open_view(built, ANN)
-    assert isinstance(view, TreeView)
-    nodes = main_nodes(view, 4)
-    assert 1 <= len(nodes) <= 4
-    assert len(set(nodes)) == len(nodes)
 
 
 def test_jaccard() -> None:

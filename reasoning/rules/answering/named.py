@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 
 from core.language.analysis import analyze, terms
-from reasoning.rules.answering.relevance import Relevance, Sentence
+from languages.language import find_language
+from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.wanted import NamedThing, QueryTerms
 
 BESIDE = ("", ",", "(", "（", ":", "：", "–", "—")  # what parts an office and a name
 BEFORE = 300  # characters before a sentence that may say what it is about; chosen, not measured
 
 
-def lacking_things(
-    relevance: Relevance, wanted: QueryTerms, sentence: Sentence, beside: str
-) -> list[str]:
+def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[str]:
     """Return the things of a question that a sentence does not speak of, none where it may.
 
     Of a short question the document, whose evidence is `beside`, names everything, and the sentence
-    or what stands before it one thing; of a longer one it is enough that one is not unknown. A word
-    near to one in the sentence will do, but not another word before the same noun.
+    or what stands before it one thing; of a longer one it is enough that one is not unknown. A
+    synonym will do, but not another word before the same noun.
     """
     item, language = sentence.evidence, wanted.language
+    is_spaced = find_language(language).spaced
     if not wanted.things or item.language != language:
         return []
     before = item.text[max(0, sentence.start - BEFORE) : sentence.end]
@@ -29,14 +29,6 @@ def lacking_things(
     here = frozenset(terms(f"{above} {before}", language))
     inside = frozenset(terms(f"{above} {sentence.text}", language))
     document = frozenset(terms(beside, language))
-    near: dict[str, bool] = {}
-
-    def is_near(word: str) -> bool:
-        if word not in near:
-            text = f"{item.section} {sentence.text}"
-            near[word] = relevance.says_near(word, text, language)
-        return near[word]
-
     lacking = [
         word
         for one in wanted.things
@@ -47,15 +39,23 @@ def lacking_things(
     if not wanted.is_short:
         nouns = [one for one in wanted.things if not one.is_wanted]
         known = wanted.entity_terms or not nouns or any(one.terms - wanted.unknown for one in nouns)
-        if not known and not any(is_near(one.noun) for one in nouns):
-            lacking.append(nouns[0].noun)
-        return lacking
+        return lacking if known else [*lacking, nouns[0].noun]
     parts = [part for one in wanted.things for part in one.parts]
-    lacking += [word for word, group in parts if not group & document and not is_near(word)]
+    lacking += [
+        word
+        for word, group in parts
+        if not group & document and not _spells(word, beside, spaced=is_spaced)
+    ]
     named = wanted.entity_terms or not parts or any(group & here for _, group in parts)
-    if not (lacking or named or any(is_near(word) for word, _ in parts)):
+    if not (lacking or named or any(_spells(word, before, spaced=is_spaced) for word, _ in parts)):
         lacking = [word for word, _ in parts]
     return list(dict.fromkeys(lacking))
+
+
+def _spells(word: str, text: str, *, spaced: bool) -> bool:
+    """Tell whether a text has a word in one or in two: "checkout", "check-out", "check out"."""
+    letters = r"[-\s]?".join(map(re.escape, word))
+    return re.search(rf"\b{letters}\b" if spaced else letters, text, re.IGNORECASE) is not None
 
 
 def is_entry(wanted: QueryTerms, sentence: Sentence) -> bool:

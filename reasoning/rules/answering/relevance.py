@@ -18,14 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from core.errors import OperatorError
-from core.language.analysis import analyze
 from core.language.orders import gives_orders
 from core.language.passages import CODE_KIND, spans_of
 from core.language.sentences import sentence_spans
 from core.time_limit import current_limit
 from core.types import Evidence, SubQuestion, TermWeights
 from languages.language import find_language, read_yaml
-from models.embeddings import Embedder, Reads, SpanPassage, Vectors, serves
+from models.embeddings import Embedder, Reads, SpanPassage, Vectors
 from reasoning.rules.answering.features import FEATURES, Candidate, features, spoken_in
 from reasoning.rules.answering.headings import heading_of
 from reasoning.rules.answering.wanted import QueryTerms, analyse
@@ -295,18 +294,6 @@ class Relevance:
             for candidate, one, reading in zip(found, odds, read, strict=True)
         ]
         return sorted(made, key=lambda one: _order(wanted, one))
-
-    def says_near(self, word: str, text: str, language: str) -> bool:
-        """Tell whether a text has a word whose vector is near that of a word, as synonyms' are.
-
-        True where no embedder can tell.
-        """
-        least = find_language(language).read("claims").get("near_cosine")
-        if self._embedder is None or not serves(self._embedder, language) or least is None:
-            return True
-        others = [text[one.start : one.end] for one in analyze(text, language)]
-        rows = self._embedder.embed_documents([one.casefold() for one in (word, *others)])
-        return bool((rows[1:] @ rows[0]).max(initial=0.0) >= least)
 
     def rows(self, evidence: Sequence[Evidence], *, own: bool = False) -> list[Vectors]:
         """Return the vectors of the sentences of each piece of evidence, as `spans_of` has them.

@@ -8,11 +8,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from core.language.detect import detect_language
-from core.language.numbering import number_of
+from core.language.numbering import number_of, renumbered
 from core.language.passages import LONGEST
+from core.language.scan import SCRIPTS
 from core.metadata import EXTRACTS, LISTED_CHUNKS, ROW
 from core.types import AnswerKind, Call, Claim, Evidence, Plan, SubQuestion, ToolSpec, Understanding
-from languages.language import find_language
+from languages.language import find_language, known_languages
 from reasoning.rules.answering.mentions import END_MARKS, QUOTES, topic_asked
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.records.answers import claim_of
@@ -44,9 +45,11 @@ class AskedSummary(NamedTuple):
     near: bool = False
     themes: bool = False
     sentences: int = 0
+    language: str = ""
 
 
 class _Forms(NamedTuple):
+    language: str
     here: list[re.Pattern[str]]
     collection: list[re.Pattern[str]]
     asked: list[re.Pattern[str]]
@@ -58,6 +61,8 @@ class _Forms(NamedTuple):
     again: str
     length: re.Pattern[str]
     themes: re.Pattern[str]
+    last: re.Pattern[str]
+    steps: dict[int, re.Pattern[str]]
 
 
 @lru_cache(maxsize=8)
@@ -83,23 +88,29 @@ def _forms(language: str) -> _Forms | None:
     )
     names = ("here", "collection", "asked", "about", "chapter")
     here, whole, asked, about, chapter = ([compiled(one) for one in patterns[n]] for n in names)
-    last = (noun, patterns["section"], patterns["length"], patterns["themes"])
-    named_so, section, length, themes = (re.compile(one, re.IGNORECASE) for one in last)
+    sources = (noun, *(patterns[name] for name in ("section", "length", "themes", "last")))
+    named_so, section, length, themes, last = (re.compile(one, re.IGNORECASE) for one in sources)
     again = patterns["again"]
-    kinds = (here, whole, asked, about, chapter)
-    return _Forms(*kinds, compiled("NAME"), named_so, section, again, length, themes)
+    kinds = (known.code, here, whole, asked, about, chapter)
+    steps = {
+        by: re.compile(patterns[name].replace("CHAPTERS", numbered), re.IGNORECASE)
+        for by, name in ((1, "next"), (-1, "previous"))
+    }
+    bare = compiled("NAME")
+    return _Forms(*kinds, bare, named_so, section, again, length, themes, last, steps)
 
 
 def asked_summary(question: str, language: str) -> AskedSummary | None:
     """Return what a question asks a summary of, None where it asks for something else.
 
-    Names make the language of a short question hard to tell, so a close one is tried as well.
+    Names make the language of a short question hard to tell, so a close one is tried as well, and
+    those of other scripts that it has.
     """
     whole = " ".join(question.split()).strip(END_MARKS)
     if len(whole) > LONGEST:
         return None
     words = lexicon(language)
-    for forms in _near_forms(language):
+    for forms in _near_forms(language, whole):
         length = forms.length.search(whole)
         text = forms.length.sub("", whole, count=1).strip(MARKS)
         asked = _asked(text, forms)
@@ -111,26 +122,45 @@ def asked_summary(question: str, language: str) -> AskedSummary | None:
                 asked = asked._replace(name="", sure=True, here=True)
             most = 0 if length is None else 1 if length["one"] else number_of(length["count"])
             themes = forms.themes.search(text.replace(asked.name, "")) is not None
-            return asked._replace(sentences=most, themes=themes)
+            return asked._replace(sentences=most, themes=themes, language=forms.language)
     return None
 
 
-def continued_summary(fragment: str, earlier: Sequence[str], language: str) -> str:
+def continued_summary(
+    fragment: str, earlier: Sequence[str], language: str, *, alone: bool = False
+) -> str:
     """Return the question for the chapter that a fragment names, "" where no summary was asked.
 
     "And the next chapter?" goes on with a summary, unless the last question asks of a chapter, too.
+    Right behind a question for a summary a name does so that stands `alone`.
     """
-    asked = [asked_summary(one, detect_language(one)) is not None for one in earlier]
-    for forms in _near_forms(language) if any(asked) else ():
+    asked = [asked_summary(one, detect_language(one)) for one in earlier]
+    for forms in _near_forms(language, fragment) if any(asked) else ():
         fits = asked[-1] or not forms.section.search(earlier[-1])
         if fits and _named(fragment, forms, wanted=True).part:
             return forms.again.format(part=fragment)
+        if alone and asked[-1]:  # in small letters it may be a topic as well
+            return forms.again.format(part=fragment.lower())
     return ""
 
 
-def _near_forms(language: str) -> list[_Forms]:
+def chapter_beside(text: str, earlier: str, language: str) -> str:
+    """Return the question before for the next chapter or the previous one, "" for other texts."""
+    asked = asked_summary(earlier, detect_language(earlier)) if earlier else None
+    steps = [step for forms in _near_forms(language, text) for step in forms.steps.items()]
+    by = next((by for by, step in steps if step.search(text)), 0)
+    if asked is None or not by or not asked.part.isdecimal():
+        return ""
+    return renumbered(earlier, int(asked.part), int(asked.part) + by)
+
+
+def _near_forms(language: str, text: str) -> list[_Forms]:
+    """Return the forms of a language, of those near it, and of those of other scripts of a text."""
     known = find_language(language)
-    return [forms for one in (known.code, *known.near) if (forms := _forms(one)) is not None]
+    scripts = {script for script, letters in SCRIPTS.items() if letters.search(text)}
+    mixed = [one.code for one in known_languages().values() if one.script in scripts]
+    codes = dict.fromkeys([known.code, *known.near, *(mixed if len(scripts) > 1 else ())])
+    return [forms for one in codes if (forms := _forms(one)) is not None]
 
 
 def _asked(text: str, forms: _Forms) -> AskedSummary | None:
@@ -171,7 +201,7 @@ def _named(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary:
 def _numbered(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary | None:
     """Return the chapter of a number, None for another name."""
     for chapter in filter(None, (form.fullmatch(name) for form in forms.chapter)):
-        number = number_of(chapter["number"])
+        number = number_of(chapter["number"]) or -bool(forms.last.fullmatch(chapter["number"]))
         if number:
             whole = _named(chapter["whole"], forms, wanted=wanted).name if chapter["whole"] else ""
             found = AskedSummary(whole, sure=True, part=str(number), near=True)
@@ -200,7 +230,7 @@ def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolS
         "here": asked.here,
         "themes": asked.themes,
         "sentences": asked.sentences,
-        "language": understanding.language,
+        "language": asked.language,
     }
     through = TREE_SEARCH if any(one.name == TREE_SEARCH for one in tools) else SEARCH
     beside = [
@@ -214,7 +244,7 @@ def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolS
         id="q1",
         text=text,
         query=text if wants == "topic" else understanding.question,
-        language=understanding.language,
+        language=asked.language,
         wants=wants,
         calls=[Call(tool=spec.name, arguments=arguments), *([] if asked.sure else beside)],
     )

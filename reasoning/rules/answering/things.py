@@ -42,7 +42,7 @@ def things_asked(text: str, words: Lexicon, *, wanted: bool = False) -> list[Thi
         made = (
             _by_dictionary(found, words, wanted=wanted)
             if words.known.dictionary
-            else _by_place(found, words)
+            else _by_place(found, words, wanted=wanted)
         )
         phrases = [[one.text for one in some] for some in made if some[-1].plain]
     extreme = re.compile("|".join(words.known.read("claims").get("extremes", ())) or "(?!)")
@@ -73,8 +73,12 @@ def _read(word: Word, words: Lexicon) -> tuple[str, str]:
     return (found[0].pos, found[0].case) if found and not small else ("", "")
 
 
-def _by_place(found: list[Word], words: Lexicon) -> Iterator[list[Word]]:
-    """Yield each phrase behind an article, a preposition or an auxiliary, but one before "of"."""
+def _by_place(found: list[Word], words: Lexicon, *, wanted: bool) -> Iterator[list[Word]]:
+    """Yield each phrase behind an article, a preposition or an auxiliary.
+
+    Before "of" stands what is asked for, which counts if `wanted` and told from its like: "the day
+    manager of the hotel".
+    """
     leading = words.any_of(*LEADING) - words.any_of("infinitive")
     inverting = words.any_of("inverting")
     articles, small = words.any_of(*ARTICLES), stopwords(words.language)
@@ -91,7 +95,8 @@ def _by_place(found: list[Word], words: Lexicon) -> Iterator[list[Word]]:
         # "Where do the tyres hang?", "Is the wood free?": what comes last is no noun.
         if brings and not verb and len(phrase) > 1:
             phrase.pop()
-        if phrase and not (one is not None and one.low in words.any_of("belonging")):
+        belongs = one is not None and one.low in words.any_of("belonging")
+        if phrase and (not belongs or (wanted and len(phrase) > 1)):
             yield phrase
         first = one is not None and one.low in articles
         opens = one is not None and (one.low in inverting or (leads and not one.start))

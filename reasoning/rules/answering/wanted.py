@@ -184,6 +184,8 @@ def _things(question: SubQuestion, words: Lexicon) -> tuple[NamedThing, ...]:
 
     def group(word: str) -> frozenset[str]:
         own = frozenset(terms(word, words.language))
+        if not words.known.spaced:  # of 副馆长 the part 馆长 is somebody else
+            own &= {word}
         return own | _synonyms(own, words)
 
     return tuple(
