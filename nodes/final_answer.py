@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Literal
 
 from langgraph.runtime import Runtime
 
+from core.language.relative_dates import format_day
 from core.recall import RecallState
 from core.types import Claim, Draft, Evidence, Plan, StopReason, SubQuestion, Understanding
 from graph.context import Context
@@ -16,6 +18,7 @@ from reasoning.conflicts import differing
 from reasoning.rules.recall import (
     about_asked,
     asks_what_was_stated,
+    is_denied_to,
     is_of_subject,
     questions_of,
     settle_question,
@@ -23,6 +26,7 @@ from reasoning.rules.recall import (
     stated_about,
 )
 
+DAY = 10  # characters of a date
 BEST_GRADE = 3  # of a note of just the subject that is asked for
 
 
@@ -80,11 +84,13 @@ def _outcome(recall: RecallState, state: State, *, answers: bool) -> Outcome:
 def _graded(asked: Plan, read: list[Evidence], context: Context) -> list[Evidence]:
     """Grade the notes of whom each part is about; the others answer nothing.
 
-    Where notes are of just the subject asked for, no other is an answer.
+    Where notes are of just the subject asked for, no other is an answer. Days are written as in the
+    question's language.
     """
     grades: dict[str, dict[str, int]] = {one.evidence_id: {} for one in read}
     for question in asked.questions:
         fit = about_asked(question.text, question.language, read)
+        fit = [one for one in fit if not is_denied_to(question, one)]
         best = [one for one, _ in settle_question(question, fit)]
         best = best or [one for one in fit if is_of_subject(question, one)]
         best = best or stated_about(question, fit)
@@ -96,7 +102,16 @@ def _graded(asked: Plan, read: list[Evidence], context: Context) -> list[Evidenc
             same = (grades[other.evidence_id].get(question.id, 0) for other in differing(one, read))
             own = grades[one.evidence_id]
             own[question.id] = max(own.get(question.id, 0), *same, 0)
-    return [one.model_copy(update={"grades": grades[one.evidence_id]}) for one in read]
+    language = asked.questions[0].language
+    return [
+        one.model_copy(
+            update={
+                "grades": grades[one.evidence_id],
+                "section": format_day(date.fromisoformat(one.updated_at[:DAY]), language),
+            }
+        )
+        for one in read
+    ]
 
 
 def _draft(query: Understanding, asked: Plan, good: list[Evidence], context: Context) -> Draft:

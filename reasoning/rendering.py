@@ -37,6 +37,7 @@ from reasoning.verification import OTHER_LANGUAGE, settle
 CLASSIC_TOOL = "search_classic"
 QUOTE_CHARS = 240  # of the nearest passage, shown in a refusal; chosen, not measured
 DAY = len("2026-01-31")
+CLOCK = slice(11, 19)  # of an ISO 8601 time
 
 
 def render_answer(
@@ -60,10 +61,12 @@ def render_answer(
     for conflict in conflicts:
         items = [by_chunk[whole[place].citations[0].chunk_id] for place in conflict.claims]
         stated = all(item.kind == NOTE for item in items)
+        timed = len({item.updated_at[:DAY] for item in items}) < len(items)
         lines.append(words.message("conflict_stated" if stated else "conflict"))
         for claim, item in zip((whole[place] for place in conflict.claims), items, strict=True):
             note = item.kind == NOTE
-            named = _day(item, query.language) if note else item.title or item.source
+            clock = f" {item.updated_at[CLOCK]} UTC" if timed else ""
+            named = _day(item, query.language) + clock if note else item.title or item.source
             origin = (named, item.version, "" if note else item.updated_at[:DAY])
             lines.append(f"– {', '.join(filter(None, origin))}: {_marked(claim, numbers)}")
     if missing:

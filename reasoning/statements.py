@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from core.language.analysis import content_terms, terms
+from core.language.changes import marks_change
 from core.language.detect import detect_language
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
@@ -270,7 +271,8 @@ def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int
     if gives_orders(plain, 0, len(plain)):
         return
     plain = plain[: _question_start(words, plain)]
-    wanted = words.wanted.match(plain)
+    wanted, lead = words.wanted.match(plain), words.lead.match(plain)
+    corrects = lead.end() if lead and marks_change(lead[0], words.language) else -1
     for clause in words.clauses(plain[wanted.end() :] if wanted else plain):
         fits = len(clause) <= MOST and len(terms(clause, words.language)) >= LEAST
         if not fits or words.chatter.search(clause) or words.seeks.search(clause):
@@ -278,7 +280,12 @@ def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int
         form = _form(words, clause)
         if form is not None or wanted is not None or words.is_anchored(clause):
             start = plain.index(clause)
-            yield start, start + len(clause), _compared(words, clause, form or Statement("fact"))
+            end = start + len(clause)
+            yield (
+                0 if start == corrects else start,
+                end,
+                _compared(words, clause, form or Statement("fact")),
+            )
 
 
 def _form(words: StatementWords, clause: str) -> Statement | None:

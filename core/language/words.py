@@ -58,7 +58,9 @@ def _normal_form(word: str, dictionary: str) -> str:
     parses = morphology.parse(word)
     if not parses:
         return word
-    if weigher is not None and len({parse.normal_form for parse in parses}) > 1:
+    if weigher is None:  # a surname is listed before the word that it was made of
+        return str(min(parses, key=lambda parse: "Surn" in parse.tag).normal_form)
+    if len({parse.normal_form for parse in parses}) > 1:
         parses = weigher.apply_to_parses(word, word, parses)
     return str(parses[0].normal_form)
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Literal
 
 from core.language.analysis import analyze, content_terms, terms
-from core.notes import NO
+from core.notes import NO, WORDS
 from core.recall import FINAL_ANSWER, KEYWORD_SEARCH, READ_MEMORY, SEMANTIC_SEARCH, RecallState
 from core.types import Call, Claim, Evidence, Finding, Plan, SubQuestion, Understanding
 from languages.language import find_language
@@ -109,15 +109,30 @@ def is_of_subject(question: SubQuestion, note: Evidence) -> bool:
     A subject that has a pattern is asked for in any language, another by its own words. That of
     many things, such as what one likes, is each of them that is not denied.
     """
-    subject, patterns = str(note.metadata.get("subject", "")), _subjects(question.language)
-    many = subject.rpartition("|")[0]
-    pattern = patterns.get(subject) or patterns.get(many)
-    if pattern is not None:
-        denied = subject not in patterns and str(note.metadata.get("value")) == NO
-        return not denied and pattern.search(question.text) is not None
+    subject, asks = _asking(question, note)
+    if asks is not None:
+        return asks and not is_denied_to(question, note)
     owner, _, attribute = subject.partition("|")
-    words = set(content_terms(question.text, question.language))
-    return owner != "i" and bool(attribute) and words == set(attribute.split())
+    words, own = set(content_terms(question.text, question.language)), set(attribute.split())
+    if owner.startswith(WORDS):  # "What is my cat called?" asks for the name in what one has
+        naming = set(terms(" ".join(lexicon(question.language).words("naming")), question.language))
+        named = any(word[0].isupper() for word in note.text.split()[1:])
+        return named and bool(naming & words) and set() < words - naming < own
+    return owner != "i" and bool(attribute) and words == own
+
+
+def is_denied_to(question: SubQuestion, note: Evidence) -> bool:
+    """Tell whether a note denies one of the many things that a question asks for."""
+    subject, asks = _asking(question, note)
+    many = subject not in _subjects(question.language)
+    return bool(asks) and many and str(note.metadata.get("value")) == NO
+
+
+def _asking(question: SubQuestion, note: Evidence) -> tuple[str, bool | None]:
+    """Return the subject of a note, and whether it is asked for; None where no pattern tells."""
+    subject, patterns = str(note.metadata.get("subject", "")), _subjects(question.language)
+    pattern = patterns.get(subject) or patterns.get(subject.rpartition("|")[0])
+    return subject, None if pattern is None else pattern.search(question.text) is not None
 
 
 @cache
@@ -171,10 +186,17 @@ def settle_question(
                 _all_forms(part, words) for part in stated_and_denied(one.text, language)
             )
             if asked <= stated:
-                found.append((one, "yes"))
+                found.append((one, "no" if _ended(one, asked) else "yes"))
             elif asked <= stated | denied:
                 found.append((one, "no"))
     return found
+
+
+def _ended(note: Evidence, asked: set[str]) -> bool:
+    """Tell whether a note says without a denial that its owner has a thing no more: "sold"."""
+    subject, value = (str(note.metadata.get(name)) for name in ("subject", "value"))
+    named = subject.startswith(WORDS) and asked <= set(subject.partition("|")[2].split())
+    return named and value == NO and is_certain(note.text, note.language)
 
 
 def _all_forms(text: str, words: Lexicon) -> set[str]:

@@ -304,13 +304,13 @@ def _link_subject(
 ) -> None:
     """Let the later of two notes of one subject supersede the other, or note the contradiction.
 
-    One of another conversation with another value gives way only to what says that it changed; so
-    does one that says more than what is no longer so.
+    One with another value gives way only to what says that it changed; so does one that says more
+    than what is no longer so.
     """
     if not draft.subject:
         return
     rows = connection.execute(
-        f"""SELECT m.id, m.subject, m.value, m.content, m.language, m.conversation,
+        f"""SELECT m.id, m.subject, m.value, m.content, m.language,
                 m.observed_at <= (SELECT observed_at FROM notes WHERE id = :new) AS before
             FROM notes m WHERE {OWN} AND m.id <> :new AND {CURRENT} AND (m.subject = :subject
                 OR substr(m.subject, 1, length(:kind)) = :kind AND m.value <> :value)""",
@@ -324,8 +324,7 @@ def _link_subject(
     for row in rows:
         again = row["value"] == draft.value != ""
         later = draft.model_dump(include={"content", "language"}) if row["before"] else row
-        together = row["conversation"] == origin_of(draft.provenance).conversation
-        other = not together and is_other(draft.value, row["value"])
+        other = is_other(draft.value, row["value"])
         holds = not other or marks_change(later["content"], later["language"])
         if (draft.replaces or again) and row["subject"] == draft.subject and holds:
             if not _are_apart(draft.value, row["value"]):
@@ -342,8 +341,11 @@ def _ends(draft: NoteDraft, row: sqlite3.Row) -> bool:
 
     Of several things the end of one leaves the others, so that both notes stay.
     """
-    if not row["before"] or draft.value != NO or not marks_change(draft.content, draft.language):
+    if not row["before"] or not marks_change(draft.content, draft.language):
         return False
+    if draft.value != NO:
+        denied = draft.subject == row["subject"] and draft.value.startswith(DENIED)
+        return denied and is_other(draft.value, row["value"])
     if names_several(row["content"], row["language"]):
         return False
     return _words(draft.subject) <= _words(row["subject"])

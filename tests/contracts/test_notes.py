@@ -82,11 +82,11 @@ def _with(source: TurnSource, **changes: str) -> NoteDraft:
 def test_a_later_note_of_a_subject_supersedes_the_earlier_one(store: Store) -> None:
     where, named = talk(store), {"subject": "i|name", "replaces": "true"}
     first = note(store, "My name is Anna.", value="anna", where=where, **named)
-    second = note(store, "My name is Berta.", value="berta", where=where, **named)
+    second = note(store, "My name is Berta now.", value="berta", where=where, **named)
     kept = store.notes.load_note(ANN, first.note_id)
     assert (kept.superseded_by, kept.superseded_at) == (second.note_id, second.observed_at)
-    assert contents(store, current=True) == ["My name is Berta."]
-    assert contents(store) == ["My name is Berta.", "My name is Anna."]
+    assert contents(store, current=True) == ["My name is Berta now."]
+    assert contents(store) == ["My name is Berta now.", "My name is Anna."]
     assert store.notes.delete_note(ANN, second.note_id)["notes"] == 1
     assert contents(store, current=True) == ["My name is Anna."]
 
