@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from core.language.analysis import content_terms, terms
-from core.language.changes import marks_change
+from core.language.changes import marks_change, without_changes
 from core.language.detect import detect_language
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
@@ -313,13 +313,12 @@ def _first(words: StatementWords, clause: str) -> Statement | None:
 
 def _compared(words: StatementWords, clause: str, form: Statement) -> Statement:
     """Return a statement of no subject with its words for one, and whether it denies them."""
-    own = content_terms(words.affirmed(clause), words.language)
+    denies, plain = words.denied.search(clause) is not None, words.affirmed(clause)
+    own = content_terms(without_changes(plain, words.language) if denies else plain, words.language)
     if form.subject or not own:
         return form
     subject = f"{WORDS}{form.tag}|{' '.join(own)}"
-    return form._replace(
-        subject=subject, value=NO if words.denied.search(clause) else YES, replaces=True
-    )
+    return form._replace(subject=subject, value=NO if denies else YES, replaces=True)
 
 
 def _read(words: StatementWords, kind: StatementKind, clause: str) -> Statement | None:

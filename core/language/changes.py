@@ -13,6 +13,11 @@ def marks_change(text: str, language: str) -> bool:
     return _pattern(language, "changed").search(text.replace("’", "'")) is not None
 
 
+def without_changes(text: str, language: str) -> str:
+    """Return a text without the words that say that something changed: "now"."""
+    return _pattern(language, "changed").sub(" ", text.replace("’", "'"))
+
+
 def names_several(text: str, language: str) -> bool:
     """Tell whether a text joins several things: "German and French"."""
     return _pattern(language, "joined").search(text) is not None

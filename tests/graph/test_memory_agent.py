@@ -257,7 +257,7 @@ def test_each_value_is_of_just_what_is_asked_and_nothing_conflicts(
         "My work phone number is 555-9999.",
         "Our meeting is on Friday at 10.",
         "We decided to use Kafka for events.",
-        "We decided not to use Kafka for events.",
+        "We now decided not to use Kafka for events.",
         "We decided to hire Dana.",
     ):
         assert say(session, first, text, auth).result["answer"] == f"Noted: {text}"
