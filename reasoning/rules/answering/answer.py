@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from math import exp
 from typing import Literal
 
@@ -141,8 +142,11 @@ def _sentences(
 ) -> list[Claim]:
     """Return the likeliest sentences; one is repeated only when there is no other."""
     wanted = relevance.wanted(question, evidence)
-    ranked = [one for one in relevance.sentences(wanted, evidence) if one.is_answer]
+    everything = relevance.sentences(wanted, evidence)
+    ranked = [one for one in everything if one.is_answer]
     ranked = [one for one in ranked if one.has_kind] or ranked
+    if ranked and _is_withheld(everything[0], ranked[0]):
+        return []
     new = [one for one in ranked if (one.evidence.chunk_id, one.start) not in cited]
     if ranked and (not new or new[0].score < REPEAT_SHARE * ranked[0].score):
         new = ranked
@@ -163,6 +167,16 @@ def _sentences(
     if chosen and wanted.wants == "yesno":
         claims[0] = claims[0].model_copy(update={"verdict": _verdict(chosen[0], wanted)})
     return claims
+
+
+def _is_withheld(likeliest: Sentence, allowed: Sentence) -> bool:
+    """Tell whether what answers best in a document stands behind an order, so that nothing may.
+
+    Of other documents an order hides nothing.
+    """
+    item = likeliest.evidence
+    ordered = gives_orders(item.text, likeliest.start, likeliest.end)
+    return ordered and item.document_key == allowed.evidence.document_key
 
 
 def _mentions(
@@ -268,7 +282,10 @@ def _denies(sentence: Sentence, wanted: QueryTerms) -> bool:
     words = lexicon(sentence.evidence.language)
     matched: tuple[set[int], set[int]] = set(), set()
     denying = False
-    for clause in CLAUSE_ENDS.split(sentence.text):
+    starts = [one.start() for one in words.all_of("conditions", sentence.text)]
+    ends = [one.end() for one in CLAUSE_ENDS.finditer(sentence.text)]
+    for start, end in pairwise(sorted({0, *starts, *ends, len(sentence.text)})):
+        clause = sentence.text[start:end]
         denied = words.found("negation", clause)
         denying |= denied
         matched[denied].update(wanted.matched(terms_of(clause, words.language)))
