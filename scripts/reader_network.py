@@ -63,10 +63,13 @@ class ReaderNetwork(nn.Module):
         super().__init__()
         width = weights.width
         self.epsilon = weights.epsilon
-        self.words = torch.tensor(weights.matrix("emb.word", width).values())
         kinds = weights.vector("emb.type")[:width]
-        self.places = torch.tensor(weights.vector("emb.pos").reshape(-1, width) + kinds)
-        self.norm = [torch.tensor(weights.vector(f"emb.ln.{part}")) for part in "wb"]
+        places = weights.vector("emb.pos").reshape(-1, width) + kinds
+        self.register_buffer("words", torch.tensor(weights.matrix("emb.word", width).values()))
+        self.register_buffer("places", torch.tensor(places))
+        for part in "wb":
+            norm = torch.tensor(weights.vector(f"emb.ln.{part}"))
+            self.register_buffer(f"norm_{part}", norm)
         self.layers = nn.ModuleList(EncoderLayer(weights, n) for n in range(weights.layers))
         self.frozen = weights.layers - TRAINED
         self.layers[: self.frozen].requires_grad_(False)
@@ -78,7 +81,7 @@ class ReaderNetwork(nn.Module):
     def forward(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits of shape (batch, tokens, 2) and (batch,)."""
         x = functional.embedding(ids, self.words) + self.places[: ids.shape[1]]
-        x = functional.layer_norm(x, x.shape[-1:], *self.norm, eps=self.epsilon)
+        x = functional.layer_norm(x, x.shape[-1:], self.norm_w, self.norm_b, eps=self.epsilon)
         for number, layer in enumerate(self.layers):
             with torch.set_grad_enabled(number >= self.frozen and torch.is_grad_enabled()):
                 x = layer(x, mask[:, None, None, :])
@@ -105,8 +108,10 @@ def loss_of(network: ReaderNetwork, pairs: list[Pair]) -> Tensor:
         for start, end in pair.spans:
             right[0, row, start] = right[1, row, end - 1] = True
         right[:, row, tokens] = not pair.spans
+    device = network.places.device
+    ids, mask, allowed, right = (one.to(device) for one in (ids, mask, allowed, right))
     logits, null = network(ids, mask)
-    total = torch.zeros(())
+    total = torch.zeros((), device=device)
     for end in (0, 1):
         choices = torch.cat([logits[..., end].masked_fill(~allowed, NEVER), null[:, None]], 1)
         odds = functional.log_softmax(choices, 1).masked_fill(~right[end], NEVER)
@@ -135,9 +140,11 @@ def train(
     """
     random.seed(SEED)
     torch.manual_seed(SEED)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     network = ReaderNetwork(PackedWeights(embedded_folder(EMBEDDED).path / PACKED))
     if earlier is not None:
         load(network, earlier)
+    network.to(device)
     given = [one for one in pairs if not one.left_out]
     trained = [one for one in network.parameters() if one.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=RATE, weight_decay=DECAY, betas=BETAS)
@@ -150,7 +157,7 @@ def train(
                 break
             for group in optimizer.param_groups:
                 group["lr"] = RATE * min(1, step / WARM) * max(0.02, 1 - share)
-            with torch.autocast("cpu", torch.bfloat16):  # 1.4 times as fast, where it is built in
+            with torch.autocast(device, torch.bfloat16):  # 1.4 times as fast, where it is built in
                 loss = loss_of(network, batch)
             optimizer.zero_grad()
             loss.backward()
@@ -195,18 +202,18 @@ def save(network: ReaderNetwork, target: Path) -> None:
             continue
         for part in ("q", "k", "v", "ao", "fi", "fo"):
             name, linear = f"l{number}.{part}", getattr(layer, part)
-            matrix = linear.weight.detach().numpy()
+            matrix = linear.weight.detach().cpu().numpy()
             scales = (np.abs(matrix).max(axis=1) / 127).astype(np.float16)
             rounded = np.rint(matrix / scales.astype(np.float32)[:, None])
             written[f"{name}.w"] = np.clip(rounded, -127, 127).astype(np.int8)
             written[f"{name}.w.scales"] = scales
-            written[f"{name}.b"] = linear.bias.detach().numpy()
+            written[f"{name}.b"] = linear.bias.detach().cpu().numpy()
         for part in ("aln", "oln"):
             norm = getattr(layer, part)
-            written[f"l{number}.{part}.w"] = norm.weight.detach().numpy()
-            written[f"l{number}.{part}.b"] = norm.bias.detach().numpy()
+            written[f"l{number}.{part}.w"] = norm.weight.detach().cpu().numpy()
+            written[f"l{number}.{part}.b"] = norm.bias.detach().cpu().numpy()
     for name in ("spans", "null"):
         head = getattr(network, name)
-        written[f"{name}.w"] = head.weight.detach().numpy().T.reshape(-1)
-        written[f"{name}.b"] = head.bias.detach().numpy()
+        written[f"{name}.w"] = head.weight.detach().cpu().numpy().T.reshape(-1)
+        written[f"{name}.b"] = head.bias.detach().cpu().numpy()
     np.savez(target, **written)

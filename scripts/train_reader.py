@@ -19,27 +19,31 @@ import random
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks import answer_sets
+from core.language.chinese import segment
+from core.language.cues import stopwords
 from core.language.sentences import sentence_spans
+from core.settings import load_settings
 from evals.dataset import find_file, read_objects
 from models.embedded import EMBEDDED, PACKED, embedded_folder
+from models.loading import open_embedder
 from models.packed_embedder import HEADING, QUESTION
 from models.packed_weights import PackedWeights, PieceTokenizer, export_pieces
 
 DATA = ("squad2", "xquad_en", "xquad_ru", "xquad_zh", "cmrc2018_zh")
-SQUAD = ("squad_train", "tydi_en", "tydi_ru", "drcd", "covid")
 SELQA = ("selqa",)
 PARALLEL = ("xquad_en", "xquad_ru", "xquad_zh")  # one question has one id in all of them
 LEFT_OUT = ("cmrc2018_zh", "tydi_ru")  # whole sets are for measuring
-USED = ("squad_train", "tydi_en", "drcd", "covid")  # whole sets are for training
 WINDOW = 170  # pieces of a passage
+LONGEST = 4000  # characters of a passage
 # Shares of the questions with an answer that are also asked of a text which has none: the nearest
 # passage that does not hold it, their own without the sentences that do, other questions.
 NEAR, CUT, ECHOED = 0.3, 0.15, 0.03
@@ -50,12 +54,20 @@ TRAINED = 8  # layers; the lower ones stay as they are (12 of 12 were a fifth sl
 RATE, BATCH, WARM, SEED = 1.2e-4, 16, 80, 2
 NUMBER = re.compile(r"\b\d{2,4}\b")
 NAME = re.compile(r"(?<=[\w,] )(?:[^\W\d_a-zа-яё]\w+)(?: [^\W\d_a-zа-яё]\w+)*")
+LETTERS, CHINESE = re.compile(r"[^\W\d_]{3,}"), re.compile(r"[\u3400-\u9fff]+")
+# Words of the same kind: how near (cosine about the mean), how many, how often seen; chosen by eye.
+SIBLING_FROM, SIBLING_TO, SIBLINGS, STEM = 0.3, 0.6, 12, 4
+VOCABULARY, LEAST_SEEN = 9000, 3
+EXCHANGED, READ_ALONE = 2, 0.5  # words of a question; share of passages alone
 Span = tuple[int, int]
 
 
 @dataclass
 class Row:
-    """Hold one question with a passage; `spans` are the answers in it, none for "no answer"."""
+    """Hold one question with a passage; `spans` are the answers in it, none for "no answer".
+
+    `near` is what the window of one without an answer is cut around.
+    """
 
     name: str
     question: str
@@ -63,6 +75,7 @@ class Row:
     text: str
     spans: list[Span]
     id: str = ""
+    near: list[Span] = field(default_factory=list)
 
 
 @dataclass
@@ -79,7 +92,14 @@ class Pair:
 
 def is_for_measuring(name: str, title: str) -> bool:
     """Tell whether a question about an article is kept for measuring."""
-    return name in LEFT_OUT or (name not in USED and answer_sets.is_left_out(title))
+    base = name.partition("/")[0]
+    return base in LEFT_OUT or (base in DATA and answer_sets.is_left_out(title))
+
+
+def language_of(name: str) -> str:
+    """Return the language of a set, which its name ends with."""
+    last = name.rpartition("_")[2]
+    return last if last in ("ru", "uk", "zh") else "zh" if name == "drcd" else "en"
 
 
 def places(text: str, answers: list[str]) -> list[Span]:
@@ -113,9 +133,13 @@ def squad_rows(name: str, path: Path) -> Iterator[Row]:
         for paragraph in article["paragraphs"]:
             for asked in paragraph["qas"]:
                 answers = [one["text"] for one in asked.get("answers") or []]
-                spans = places(paragraph["context"], answers)
+                text, spans = paragraph["context"], places(paragraph["context"], answers)
+                if len(text) > LONGEST and spans:  # a whole article: what is around the answer
+                    first = max(0, spans[0][0] - LONGEST // 2)
+                    text = text[first : first + LONGEST]
+                    spans = places(text, answers)
                 if bool(spans) == bool(answers):
-                    yield Row(name, asked["question"], title, paragraph["context"], spans)
+                    yield Row(name, asked["question"], title, text, spans)
 
 
 def selqa_rows(name: str, path: Path) -> Iterator[Row]:
@@ -193,6 +217,93 @@ def swap(row: Row, draw: random.Random) -> str | None:
     return None
 
 
+def siblings_of(rows: list[Row], language: str) -> dict[str, list[str]]:
+    """Return words of the same kind for the words of texts: near ones, of another stem.
+
+    Near is what the embedder takes for near, but for the nearest, which are often synonyms.
+    """
+    texts = {row.text for row in rows} | {row.question for row in rows}
+    counts = Counter(word for text in texts for word in set(words_of(text, language)))
+    stops = stopwords(language)
+    known = [
+        word
+        for word, count in counts.most_common(VOCABULARY)
+        if count >= LEAST_SEEN and word.lower() not in stops
+    ]
+    embedder = open_embedder(load_settings({"reasoner": "rules", "embedder": "embedded"})[0])
+    vectors = np.asarray(embedder.embed_documents(known), dtype=np.float32)
+    vectors -= vectors.mean(axis=0)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    forms = [_form_of(word, language) for word in known]
+    stem = STEM if language != "zh" else 1
+    found: dict[str, list[str]] = {}
+    for number, word in enumerate(known):
+        near = vectors @ vectors[number]
+        found[word] = [
+            known[other]
+            for other in np.argsort(-near)[: 8 * SIBLINGS]
+            if SIBLING_FROM <= near[other] <= SIBLING_TO
+            and forms[other] == forms[number]
+            and word[:stem].lower() != known[other][:stem].lower()
+            and not (language == "zh" and set(word) & set(known[other]) == set(word))
+        ][:SIBLINGS]
+    return found
+
+
+def words_of(text: str, language: str) -> list[str]:
+    """Return the words of a text that may be exchanged."""
+    if language == "zh":
+        cut = (segment(run, "default") for run in CHINESE.findall(text))
+        return [word for run in cut for word, _, _ in run if len(word) > 1]
+    return LETTERS.findall(text)
+
+
+def _form_of(word: str, language: str) -> tuple[Any, ...]:
+    """Return what tells the grammatical form of a word, roughly."""
+    if language == "zh":
+        return (len(word),)
+    if language == "en":
+        return word[0].isupper(), word.endswith("s"), word.endswith("ed"), word.endswith("ing")
+    return word[0].isupper(), word[-2:].lower()
+
+
+def exchanged(
+    row: Row, siblings: dict[str, list[str]], language: str, draw: random.Random
+) -> Iterator[Row]:
+    """Yield a row with a word changed for one of the same kind: asked, read, or both.
+
+    Where both have the new word the answer stays; where one has it there is none. Without the
+    former a text with an odd word would be taken for one without an answer.
+    """
+    answers = " ".join(row.text[start:end] for start, end in row.spans)
+    text_words = set(words_of(row.text, language))
+    usable = [
+        word
+        for word in dict.fromkeys(words_of(row.question, language))
+        if word in text_words and siblings.get(word) and word not in answers
+    ]
+    draw.shuffle(usable)
+    for word in usable[:EXCHANGED]:
+        other = draw.choice(siblings[word])
+        if other in row.text or other in row.question:
+            continue
+        edges = "" if language == "zh" else r"\b"
+        pattern = re.compile(f"{edges}{re.escape(word)}{edges}")
+        question = pattern.sub(other, row.question)
+        grown = len(other) - len(word)
+        starts = [one.start() for one in pattern.finditer(row.text)]
+        spans = [
+            tuple(place + grown * sum(at < place for at in starts) for place in span)
+            for span in row.spans
+        ]
+        changed = {"text": pattern.sub(other, row.text), "title": pattern.sub(other, row.title)}
+        asked = {"question": question, "spans": [], "near": row.spans}
+        yield replace(row, name=f"{row.name}/asked", **asked)
+        if draw.random() < READ_ALONE:
+            yield replace(row, name=f"{row.name}/read", spans=[], near=spans, **changed)
+        yield replace(row, name=f"{row.name}/both", **{**asked, "spans": spans}, **changed)
+
+
 def window_of(row: Row, tokenizer: PieceTokenizer, draw: random.Random) -> Pair | None:
     """Cut a passage to whole sentences around an answer, or around any sentence; None for none."""
     (pieces,) = tokenizer.encode_batch([row.text])
@@ -204,10 +315,11 @@ def window_of(row: Row, tokenizer: PieceTokenizer, draw: random.Random) -> Pair 
 
     sentences = [place for one in sentence_spans(row.text) if (place := touched(*one))]
     answers = [place for one in row.spans if (place := touched(*one))]
+    aims = answers or [place for one in row.near if (place := touched(*one))]
     around = [
         number
         for number, (first, last) in enumerate(sentences)
-        if not row.spans or any(a < last and b > first for a, b in answers)
+        if not aims or any(a < last and b > first for a, b in aims)
     ]
     if not around:
         return None
@@ -248,16 +360,36 @@ def write_pairs(data: Path, more: Path, target: Path) -> None:
     export_pieces(PackedWeights(embedded_folder(EMBEDDED).path / PACKED), vocabulary)
     tokenizer, draw, made = PieceTokenizer(vocabulary, 100_000), random.Random(SEED), []
     sets = {name: list(beir_rows(data / name)) for name in DATA}
-    sets |= {name: list(squad_rows(name, more / f"{name}.json")) for name in SQUAD}
-    sets |= {name: list(selqa_rows(name, more / f"{name}.json")) for name in SELQA}
-    sets["mixed"] = list(mix_languages(sets))
-    for rows in sets.values():
-        for row in [*rows, *negatives(rows, draw)]:
-            pair = window_of(row, tokenizer, draw)
-            if pair is not None:
-                made.append(pair)
+    for path in sorted(more.glob("*.json")):
+        read = selqa_rows if path.stem in SELQA else squad_rows
+        sets[path.stem] = list(read(path.stem, path))
+    mixed = list(mix_languages(sets))
+    for language in sorted({language_of(name) for name in sets}):
+        own = {name: rows for name, rows in sets.items() if language_of(name) == language}
+        siblings = siblings_of([row for rows in own.values() for row in rows], language)
+        for rows in own.values():
+            further = [
+                one
+                for row in rows
+                if row.spans
+                for one in exchanged(row, siblings, language, draw)
+            ]
+            none = [replace(one, name=f"{one.name}/none") for one in negatives(rows, draw)]
+            made += pairs_of([*rows, *none, *further], tokenizer, draw)
+            sys.stderr.write(f"{rows[0].name}: {len(rows)} rows, {len(further)} exchanged\n")
+    made += pairs_of([*mixed, *negatives(mixed, draw)], tokenizer, draw)
     target.write_bytes(pickle.dumps(made))
     sys.stdout.write(f"{len(made)} pairs\n")
+
+
+def pairs_of(
+    rows: list[Row], tokenizer: PieceTokenizer, draw: random.Random
+) -> Iterator[Pair]:
+    """Yield the windows of rows that have one."""
+    for row in rows:
+        pair = window_of(row, tokenizer, draw)
+        if pair is not None:
+            yield pair
 
 
 def main() -> None:

@@ -198,6 +198,12 @@ ASKED = (
     ("Is the museum free on Sundays?", "The museum is free on Sundays.", "yes"),
     ("Is the pass valid on ferries?", "The pass is valid on buses, but not on ferries.", "no"),
     ("Can guests edit rules?", "Guests can edit rules, readers cannot edit anything.", "yes"),
+    (
+        "Can a ticket be refunded?",
+        "A ticket can be refunded if it has not been used.",
+        "yes",
+    ),
+    ("Можно ли обедать в зале?", "В зале можно обедать, если не идут занятия.", "yes"),
     ("May I wash the bowl?", "Do not wash the bowl and do not scratch it.", "no"),
     ("Can I take a motorbike?", "No, I cannot take a motorbike since 2019.", ""),
     ("Can I take a dog?", "Can I take a dog? No, dogs stay ashore.", ""),
