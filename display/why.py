@@ -110,7 +110,7 @@ class _Reasons:
         if counts:
             text = shorten(counts[0].text[:1].lower() + counts[0].text[1:], LONGEST).rstrip(" .。")
             parts.append(self.say["counted"].format(tools=_finders(counts), text=text))
-        if rest := [item for item in items if item.kind != ROW]:
+        if rest := [item for item in items if item.kind != ROW and item.text]:  # not erased
             parts.append(
                 self.say["answered"].format(
                     sources=self._named(rest),

@@ -49,8 +49,11 @@ def read_claims(path: Path) -> Iterator[LabelledClaim]:
         raise CallerError(
             "the claims must be a file of JSON Lines", value=str(path), hint=f"a line is {SHAPE}"
         )
+    place = ""
     for place, found in read_objects(path, SHAPE):
         yield _labelled(place, found)
+    if not place:
+        raise CallerError("the file has no claim", value=str(path), hint=f"a line is {SHAPE}")
 
 
 def _labelled(place: str, found: dict[str, Any]) -> LabelledClaim:

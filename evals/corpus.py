@@ -70,9 +70,10 @@ def build_documents(
     """Ingest files and folders under a profile, or find them ingested; nothing may be left out."""
     files = [one for path in paths for one in sorted(path.rglob("*")) or [path] if one.is_file()]
     opened = _directory(settings, files, profile, *map(str, files))
-    summary, _ = _ingest(opened, profile, progress, lambda: list(paths))
-    if summary.failed:
-        raise CallerError("the documents must be read", value=_reasons(summary)[0])
+    summary, ingested = _ingest(opened, profile, progress, lambda: list(paths))
+    if summary.failed or not ingested:
+        why = [*_reasons(summary), f"nothing to read in {', '.join(map(str, paths))}"]
+        raise CallerError("the documents must be read", value=why[0])
     return Corpus(opened, [], _reasons(summary))
 
 

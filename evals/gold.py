@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 
 from core.errors import CallerError, shorten
 from core.types import FrozenModel
+from evals.answers import folded
 from reasoning.planning.files import LineError, Located, schema_error
 
 LARGEST = 4 << 20  # bytes of a gold file; chosen, not measured
@@ -90,6 +91,8 @@ class GoldCase(FrozenModel):
         if not (self.must_refuse or self.needed or self.evidence or self.tools is not None):
             names = "answer, answers, evidence, tools, must_refuse"
             raise ValueError(f"a case expects something: one of {names}")
+        if not all(any(map(folded, group)) for group in self.needed) or not all(self.evidence):
+            raise ValueError("what a case expects has words: each answer, each list of evidence")
         return self
 
     @property

@@ -259,6 +259,17 @@ class Recording:
 def decoded(run: RunRecord) -> Recording:
     """Return the recording of a run; raises CallerError or OperatorError where there is none."""
     _check(run)
+    try:
+        return _decoded(run)
+    except (LookupError, TypeError, ValueError, zlib.error) as error:
+        raise OperatorError(
+            "the record of this run cannot be read by this Carrel",
+            value=f"{run.run_id} ({type(error).__name__})",
+            hint="ask again; `carrel trace` shows this one",
+        ) from error
+
+
+def _decoded(run: RunRecord) -> Recording:
     packed = base64.b64decode(run.recording["data"])
     body = json.loads(zlib.decompress(packed))
     if body["sum"] != _sum(run.result):

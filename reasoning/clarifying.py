@@ -101,7 +101,7 @@ def chosen(reply: str, asked: Clarification) -> str:
     """Return the option that a reply names by its number, from 1, or the reply itself."""
     text = " ".join(reply.split())
     number = text.strip("#.()[] ")
-    if number.isdecimal() and 1 <= int(number[:9]) <= len(asked.options):
+    if number.isdecimal() and len(number) < 10 and 1 <= int(number) <= len(asked.options):
         return asked.options[int(number) - 1]
     return text
 

@@ -117,6 +117,8 @@ def judge(
     quoted = "\n".join(quotes)
     if any(found.rstrip(ENDING) not in quoted for found in ACTIVE.findall(claim)):
         return "it holds an address or markup that is not in the quote"
+    if not any(map(str.isalnum, claim)) and claim.strip() not in quoted:
+        return "it has no word, and is not in the quote"
     reason = difference(claim, quotes, language)
     if not reason:
         return ""

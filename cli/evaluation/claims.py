@@ -12,7 +12,10 @@ from cli.arguments import Json, Set, path_argument
 from cli.evaluation.eval import table
 from cli.options import settings_from
 from cli.terminal.output import print_json, stdout
+from core.errors import shorten
 from evals.claims import JudgedClaim, judge_claims, read_claims, summarise_claims
+
+LONGEST = 1000  # characters of a claim that is shown; chosen, not measured
 
 
 def claims(
@@ -42,7 +45,8 @@ def _print(result: dict[str, Any]) -> None:
         (f"{kind}: caught", one["n"], one["caught"]) for kind, one in result["by_kind"].items()
     ]
     for name, count, right in kinds:
-        rows.add_row(escape(name), str(count), str(right), f"{right / count:.3f}" if count else "–")
+        share = f"{right / count:.3f}" if count else "–"
+        rows.add_row(escape(shorten(name)), str(count), str(right), share)
     stdout().print(rows)
 
 
@@ -52,5 +56,5 @@ def _print_wrong(judged: list[JudgedClaim]) -> None:
         if not one.is_right:
             row = one.labelled
             wrong = f"{row.kind}: {one.reason or 'accepted'}"
-            out.print(f"[bold]{escape(row.place)}[/bold] {escape(wrong)}")
-            out.print(f"  {escape(one.labelled.claim)}")
+            out.print(f"[bold]{escape(row.place)}[/bold] {escape(shorten(wrong, LONGEST))}")
+            out.print(f"  {escape(shorten(row.claim, LONGEST))}")

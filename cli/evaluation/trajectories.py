@@ -17,7 +17,7 @@ from cli.evaluation.eval import NOTHING, interval_text, table
 from cli.options import CallerOptions, opened, settings_from, with_options
 from cli.terminal.output import checked_out, print_json, stdout, warn, write_files
 from cli.terminal.progress import StageBars
-from core.errors import CallerError
+from core.errors import CallerError, shorten
 from core.profile import load_profile
 from core.settings import Settings
 from evals.answers import checked_answering
@@ -58,7 +58,7 @@ def trajectories(
     verification, policy, not_in_the_documents.
     """
     settings, name = settings_from(options.data, changes), checked_answering(pipeline)
-    page = None if report is None else checked_out(report, PAGES)
+    page = None if report is None else checked_out(report, PAGES, "--report")
     runs = TrajectoryRuns()
     golds = [read_gold(path) for path in files]
     with StageBars(as_json) as progress:
@@ -90,7 +90,7 @@ def _paths(gold: GoldFile) -> list[Path]:
             raise CallerError(
                 f"{gold.path.name}: a corpus is a sample one",
                 value=gold.corpus,
-                hint=f"{', '.join(CORPORA)}; other files are `documents`",
+                hint=f"sample corpora: {', '.join(CORPORA)}; other files are `documents`",
             )
         return [EXAMPLES / gold.corpus]
     return [gold.path.parent / Path(name).expanduser() for name in gold.documents]
@@ -142,7 +142,7 @@ def _print(result: dict[str, Any], page: Path | None) -> None:
         for one in failed:
             step = one["step"]
             at = f"{step['number']} {step['node']}" if step else NOTHING
-            causes.add_row(escape(one["id"]), one["cause"], at, escape(one["shown_by"]))
+            causes.add_row(escape(shorten(one["id"])), one["cause"], at, escape(one["shown_by"]))
         out.print(causes)
     if result["skipped"]:
         out.print(

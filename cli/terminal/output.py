@@ -130,22 +130,26 @@ def fail(message: str) -> None:
     stderr().print(f"[red]carrel:[/red] {escape(' '.join(message.split()))}")
 
 
-def checked_out(path: Path, suffixes: Collection[str]) -> Path:
+def checked_out(path: Path, suffixes: Collection[str], option: str = "--out") -> Path:
     """Raise CallerError unless a file of this name can be written; hours of work may hang on it."""
     wanted = " or ".join(suffixes)
     if path.suffix.lower() not in suffixes:
         raise CallerError(
-            f"--out must end in {wanted}", value=str(path), hint="the suffix chooses the format"
+            f"{option} must end in {wanted}",
+            value=str(path),
+            hint="the suffix chooses the format",
         )
     if path.is_dir() or not path.parent.is_dir():
         raise CallerError(
-            "--out must name a file in a folder that exists",
+            f"{option} must name a file in a folder that exists",
             value=str(path),
             hint="make the folder first, or name another file",
         )
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise CallerError(
-            "--out must be writable", value=str(path), hint="correct the permissions of its folder"
+            f"{option} must be writable",
+            value=str(path),
+            hint="correct the permissions of its folder",
         )
     return path
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
+
+# Above them a sum of two settings, SQLite or a timeout of the system may overflow.
+LARGEST, LONGEST = 10**12, 10**9  # whole numbers; seconds, shares and prices
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,14 @@ class Group(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     CHANGES: ClassVar[ChangeRule] = AT_START
+
+    @field_validator("*")
+    @classmethod
+    def _within_bounds(cls, value: Any) -> Any:  # noqa: ANN401 - any setting
+        most = LARGEST if isinstance(value, int) else LONGEST
+        if isinstance(value, int | float) and abs(value) > most:
+            raise PydanticCustomError("too_large", "Input should be at most {most}", {"most": most})
+        return value
 
 
 OneGroup = TypeVar("OneGroup", bound=Group)

@@ -40,6 +40,7 @@ HANZI = re.compile(
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|-?[а-яії]+)$", re.IGNORECASE)
 _GROUPED = re.compile(r"^\d{1,3}(?:[,\u00a0\u202f\u2009 ]\d{3})+(?:\.\d+)?$")
+_PLAIN = re.compile(r"(-?)0*([0-9]+)(\.[0-9]+)?")
 _ROMAN = re.compile(r"^(?=[IVXLC]{2,}$)(?:C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})$")
 _CONTRACTED = re.compile(r"^(.+)n['’]t$", re.IGNORECASE)
 MONEY = frozenset("$€£¥₽₴")
@@ -254,6 +255,9 @@ def _value(text: str) -> str:
     if re.fullmatch(r"[-−]?\d+,\d+", bare):
         bare = bare.replace(",", ".")
     bare = bare.replace("−", "-")
+    if plain := _PLAIN.fullmatch(bare):  # to the last digit, which a float would round
+        sign, whole, part = plain.groups(default="")
+        return f"{sign}{whole}{part.rstrip('0').rstrip('.')}"
     try:
         return _shown(float(bare))
     except ValueError:
@@ -265,7 +269,7 @@ def _is_float(text: str) -> bool:
 
 
 def _shown(value: float) -> str:
-    return str(int(value)) if value == int(value) and abs(value) < 1e18 else f"{value:.10g}"
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.10g}"
 
 
 def _roman(text: str) -> int:
@@ -399,4 +403,4 @@ def _ordered_dates(found: list[ClaimToken]) -> list[ClaimToken]:
 
 def _is_day(one: ClaimToken) -> bool:
     key = min(one.keys)
-    return one.role == NUMBER and key[1:].isdigit() and 1 <= int(key[1:]) <= 31
+    return one.role == NUMBER and key[1:].isdigit() and len(key) < 4 and 1 <= int(key[1:]) <= 31

@@ -287,7 +287,7 @@ class AnswerReader(ReplyReader[Excerpt, Written | None]):
 
     def _claim(self, sentence: str) -> Claim | None:
         """Return the claim of a sentence; None for one that says nothing or nothing asked for."""
-        numbers = [int(n) for mark in MARKS.findall(sentence) for n in re.findall(r"\d+", mark)]
+        numbers = [int(n[:9]) for mark in MARKS.findall(sentence) for n in re.findall(r"\d+", mark)]
         text = BULLET.sub("", " ".join(MARKS.sub("", sentence).replace("**", "").split()))
         known = [self._shown[n - 1] for n in dict.fromkeys(numbers) if 1 <= n <= len(self._shown)]
         nothing = not any(map(str.isalnum, text))

@@ -264,5 +264,5 @@ def schema_error(error: ValidationError) -> str:
         )
     if first["type"] == "union_tag_not_found":
         return "'op' is missing"
-    message = first["msg"][0].lower() + first["msg"][1:]
+    message = first["msg"][0].lower() + first["msg"][1:].partition(" or instance of ")[0]
     return f"{'.'.join(place) or 'entry'}: {message} (it is {shorten(repr(first['input']), 60)})"

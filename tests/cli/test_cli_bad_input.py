@@ -76,6 +76,7 @@ def test_questions_that_are_none(
         HEIGHT + "\x00",
         HEIGHT + " 🙂",
         HEIGHT + "\ud83d",
+        HEIGHT + " Less than " + "9" * 400 + "?",
         "\u202e\u200b" + HEIGHT,
         'What is the maximum height of the candle flame" OR NEAR(a b) * ^ - : ?',
         "What is the maximum\nheight\tof the candle flame?",
@@ -114,6 +115,9 @@ def test_questions_that_only_look_bad(carrel: Carrel, library: Path, question: s
         (["ask", "x y", "--set", "nope=1"], ["nope"]),
         (["ask", "x y", "--set", "retrieval.top_k=abc"], ["top_k", "flag", "abc"]),
         (["ask", "x y", "--set", "retrieval.top_k=-1"], ["top_k", "-1"]),
+        (["ask", "x y", "--set", "budget.tokens=" + "9" * 400], ["budget.tokens", "at most"]),
+        (["ask", "x y", "--set", "budget.seconds=inf"], ["budget.seconds", "at most", "inf"]),
+        (["eval", "trajectories", __file__, "--report", "x.md"], ["--report", ".html", "x.md"]),
         (["config", "--profile", "nope"], ["nope", "xpay"]),
     ],
 )

@@ -70,6 +70,18 @@ def test_a_bad_row_is_named(
     assert not done.out
 
 
+def test_a_file_without_a_claim_is_wrong_use(carrel: Carrel, tmp_path: Path) -> None:
+    carrel("eval", "claims", written(tmp_path), "--json").failed(2, "no claim", "claims.jsonl")
+
+
+def test_a_claim_without_a_word_is_no_statement(carrel: Carrel, tmp_path: Path) -> None:
+    odd = row("\x1b[31m\ud800 " + "9" * 400, BEDS, "\x1b[31m\ud800", supported=True)
+    path = written(tmp_path, row("???", BEDS, "empty"), odd)
+    assert carrel("eval", "claims", path, "--json").json["by_kind"]["empty"]["caught"] == 1
+    shown = carrel("eval", "claims", path, "--show")
+    assert (shown.code, "\x1b" in shown.out, "?[31m" in shown.out) == (0, False, True)
+
+
 def test_a_file_that_is_not_there(carrel: Carrel, tmp_path: Path) -> None:
     done = carrel("eval", "claims", str(tmp_path / "none.jsonl"))
     assert done.code != 0

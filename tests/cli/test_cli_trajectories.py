@@ -93,6 +93,11 @@ def test_cases_are_measured_and_a_failure_has_its_cause(
         ("    must_refuse: true\n", "", ("line 12", "expects something")),
         ("id: gone", "id: height", ("line 15", "line 3", "height")),
         ("answer: 77 mm", "answer: [77 mm", ("no YAML",)),
+        ("answer: 77 mm", "answer: '…'", ("line 15", "has words")),
+        ("answer: 77 mm", "answers: [[]]", ("line 15", "has words")),
+        ("evidence: {document: guide/lamp.md}", "evidence: [[]]", ("line 15", "has words")),
+        ("evidence: {document: guide/lamp.md}", "tools: 5", ("dictionary (it is 5)",)),
+        ("collection: default", "corpus: nope", ("nope", "corpora: xpay")),
         ("answer: 77 mm", "answer: 77 mm\n    roles: [a b]", ("line 15", "role", "a b")),
         (
             "must_refuse: true",
@@ -124,6 +129,8 @@ def test_documents_of_a_file_are_ingested_or_skipped_where_optional(
     assert [one["file"] for one in found["skipped"]] == ["missing.yaml"]
     missing.write_text(f"documents: nowhere\ncases: {case}\n")
     carrel("eval", "trajectories", missing, *arguments).failed(2, "nowhere", "optional")
+    (tmp_path / "nowhere").mkdir()
+    carrel("eval", "trajectories", missing, *arguments).failed(2, "must be read", "nowhere")
 
 
 def test_a_sentence_says_why_in_the_language_of_the_question(carrel: Carrel, data: Path) -> None:

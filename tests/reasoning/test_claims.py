@@ -49,6 +49,8 @@ def test_what_changes_a_claim_and_what_does_not(language: str) -> None:
         ("zh", "2020年3月3日", "2020-03-03"),
         ("zh", "百分之五", "5%"),
         ("zh", "两千五百万", "2500万"),
+        ("en", "007.50 kg", "7.5 kg"),
+        ("en", "9" * 5000, "0" + "9" * 5000),
     ],
 )
 def test_ways_to_write_a_number_or_date(language: str, one: str, other: str) -> None:
@@ -60,6 +62,13 @@ def test_ways_to_write_a_number_or_date(language: str, one: str, other: str) -> 
         ]
 
     assert keys(one) == keys(other)
+
+
+@pytest.mark.parametrize("number", ["9007199254740992", "3.14159265358", "9" * 400 + "0"])
+def test_a_number_is_compared_to_its_last_digit(number: str) -> None:
+    other = str(int(number[-1]) + 1).join((number[:-1], ""))
+    assert judge(f"The code is {number}.", [f"The code is {other}."])
+    assert not judge(f"The code is {number}.", [f"The code is {number}."])
 
 
 def test_evidence_that_is_none() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from functools import cache
 
@@ -13,6 +14,7 @@ COMPARES = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "order gt": ">", "orde
 TURNED = {">": "<=", "<": ">=", ">=": "<", "<=": ">"}
 SIGNS = {"$": "", "€": "", "≥": ">=", "≤": "<="}
 YEAR = re.compile(r"1\d{3}|20\d{2}|2100")
+LARGEST = sys.float_info.max  # JSON has no infinity
 
 
 def read_numbers(reading: RecordReading) -> None:
@@ -125,11 +127,13 @@ def _value(one: PhraseMatch) -> float | str:
         return one.text
     text = one.of("number")[0].name
     if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", text):
-        return float(text.replace(",", ""))
-    try:
-        return float(text.replace(",", "."))
-    except ValueError:
-        return float(re.sub(r"\D", "", text))
+        found = float(text.replace(",", ""))
+    else:
+        try:
+            found = float(text.replace(",", "."))
+        except ValueError:
+            found = float(re.sub(r"\D", "", text))
+    return min(found, LARGEST)
 
 
 def with_iso_dates(text: str) -> str:
