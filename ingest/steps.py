@@ -86,10 +86,14 @@ class Batch:
         while ended < len(self.finished) and self.finished[ended].relative not in waiting:
             ended += 1
         finished, self.finished = self.finished[:ended], self.finished[ended:]
-        files = {document.file for document in documents}
+        ended_files = {file.relative for file in finished}
+        files = {document.file for document in documents} | ended_files
+        paths = self.paths
+        # What has ended must not begin again with the rest, which would forget its fingerprint.
+        self.paths = {name: path for name, path in paths.items() if name not in ended_files}
         return Batch(
             documents=documents,
-            paths={name: path for name, path in self.paths.items() if name in files},
+            paths={name: path for name, path in paths.items() if name in files},
             aliases={name: alias for name, alias in self.aliases.items() if name in files},
             previous={name: old for name, old in self.previous.items() if name in files},
             finished=finished,

@@ -121,7 +121,7 @@ class PartReader:
             worth = {term: share * share / total[term] for term, share in own.items()}
             chosen = _headings(worth, [one for one in titled if one not in taken])
             taken |= set(chosen)
-            yield _label(worth, words, chosen), worth
+            yield _label(worth, words, chosen) or next(filter(None, titled), ""), worth
 
     def _copies(self, parts: Sequence[SummaryPart]) -> dict[int, int]:
         """Return the places of parts of different text, with how many have each."""

@@ -288,6 +288,7 @@ def _write(
         changed |= _finish_file(connection, collection.id, finished, access)
     for name, texts in changes.left_out.items():
         _replace_left_out(connection, collection.id, name, texts)
+        _forget_unfinished(connection, collection.id, name)
     for name, path in changes.moved.items():
         query = "UPDATE files SET path = ? WHERE collection_id = ? AND relative = ?"
         connection.execute(query, (path, collection.id, name))
