@@ -48,6 +48,17 @@ def test_all_is_indexed_once(ingest: Ingest, corpus: Path, store: Store) -> None
     assert store.catalogue.index_version() == version
 
 
+def test_files_that_end_before_the_last_portion_stay_known(
+    ingest: Ingest, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.steps.Steps.portion", 1)
+    monkeypatch.setattr("ingest.steps.PORTION_S", 0)
+    (corpus / "blank.md").write_text("\ufeff\u200b\n", encoding="utf-8")
+    assert reasons(ingest(corpus)) == {"blank.md": "no text is left after cleaning"}
+    again = ingest(corpus)
+    assert (again.indexed, again.unchanged, again.notes) == (0, 6, [])
+
+
 def test_a_changed_file_replaces_its_chunks(ingest: Ingest, corpus: Path, store: Store) -> None:
     ingest(corpus)
     others = index_of(store.folder).documents
