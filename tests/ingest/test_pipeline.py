@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from fakes import FakeEmbedder
 from core.errors import OperatorError
 from core.settings import Settings
 from ingest.pipeline import Pipeline
+from ingest.steps import Batch, Steps
 from ingest.summary import Summary
 from stores.store import Store
 
@@ -46,6 +47,23 @@ def test_all_is_indexed_once(ingest: Ingest, corpus: Path, store: Store) -> None
     assert (second.documents, second.chunks) == (first.documents, first.chunks)
     assert index_of(store.folder) == before
     assert store.catalogue.index_version() == version
+
+
+def test_files_that_end_before_the_last_portion_stay_known(
+    ingest: Ingest, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    divided = Steps.portions
+
+    def one_chunk_each(steps: Steps, batches: Iterable[Batch]) -> Iterable[Batch]:
+        steps.portion = 1
+        yield from divided(steps, batches)
+
+    monkeypatch.setattr(Steps, "portions", one_chunk_each)
+    monkeypatch.setattr("ingest.steps.PORTION_S", 0)
+    (corpus / "blank.md").write_text("\ufeff\u200b\n", encoding="utf-8")
+    assert reasons(ingest(corpus)) == {"blank.md": "no text is left after cleaning"}
+    again = ingest(corpus)
+    assert (again.indexed, again.unchanged, again.notes) == (0, 6, [])
 
 
 def test_a_changed_file_replaces_its_chunks(ingest: Ingest, corpus: Path, store: Store) -> None:

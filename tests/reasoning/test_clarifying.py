@@ -230,6 +230,15 @@ def test_a_reply_completes_the_question_or_takes_its_place() -> None:
         ("Дякую! А хто це?", "uk", ""),
         ("你好，最大超时是多少？", "zh", ""),
         ("no thanks", "en", ""),
+        ("haha fair enough", "en", "Glad"),
+        ("oh wow, good point", "en", "All right"),
+        ("ахаха, ну логично", "ru", "Хорошо"),
+        ("оце так, цікаво", "uk", "Гаразд"),
+        ("哈哈，有道理", "zh", "很高兴"),
+        ("fair use", "en", ""),
+        ("Как правильно?", "ru", ""),
+        ("Як?", "uk", ""),
+        ("可以报销吗", "zh", ""),
     ],
 )
 def test_small_talk_gets_a_line_and_a_question_behind_it_none(

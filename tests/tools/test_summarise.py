@@ -194,6 +194,17 @@ def test_documents_of_the_same_text_are_counted_as_copies(
     assert len(row.metadata[EXTRACTS]) == len(labels) == len(passages)
 
 
+def test_themes_of_a_text_with_a_long_title_and_no_word_twice_have_that_name(
+    index: Callable[..., Index], store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    title = "A very long title of a report on the currents and tides of three northern harbours"
+    told = ("Boats sail at dawn.", "Owls hunt by night.", "Prices fell.")
+    write(store, collection, [document(collection, "a", *told, title=title)], embedder)
+    arguments = {"document": "", "themes": True, "language": "en"}
+    found = Toolbox(index()).run("summarise", arguments, ANN, time.monotonic() + 60)
+    assert set(found.evidence[0].metadata[LABELS].values()) == {title}
+
+
 def test_no_more_sentences_than_wanted(asked: Callable[[str], ToolResult]) -> None:
     assert len(asked("Give me an overview in two sentences").evidence[0].metadata[EXTRACTS]) == 2
 
