@@ -33,7 +33,8 @@ class Language(BaseModel):
     `script` is latin, cyrillic, han or the name of another in core/language/resources. A language
     whose words change by their endings alone needs `singular` and `past`, one with a pymorphy3
     `dictionary` has its forms from there, and one that is not `spaced` is cut into known words.
-    The reader model has learnt from questions in one with `reader`.
+    The reader model has learnt from questions in one with `reader`. `orders` are patterns of what
+    gives orders to a program; "<name>" in one stands for a pattern of `order_words`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,6 +61,7 @@ class Language(BaseModel):
     gerund: str = ""
     dated: tuple[str, ...] = ()
     orders: tuple[str, ...] = ()
+    order_words: Mapping[str, str] = Field(default_factory=dict)
     dates: tuple[str, ...] = ()
     decade: str = ""
     born: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from languages.language import known_languages
+from languages.language import Language, known_languages
 
 _SENTENCE = re.compile(r"[^\s.!?。！？][^.!?。！？\n]*[.!?。！？]*")
 
@@ -26,5 +26,11 @@ def _found(text: str) -> tuple[tuple[int, int], ...]:
 @lru_cache(maxsize=1)
 def _orders() -> re.Pattern[str]:
     """Return what gives orders, in every language."""
-    listed = [one for language in known_languages().values() for one in language.orders]
+    listed = [_filled(one, own) for own in known_languages().values() for one in own.orders]
     return re.compile("|".join(f"(?:{one})" for one in listed), re.IGNORECASE | re.MULTILINE)
+
+
+def _filled(pattern: str, language: Language) -> str:
+    for name, words in language.order_words.items():
+        pattern = pattern.replace(f"<{name}>", f"(?:{words})")
+    return pattern
