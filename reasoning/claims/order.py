@@ -216,7 +216,10 @@ class OrderEdits(Edits):
         """Tell whether two words of the evidence stand side by side, but for articles."""
         between = self._text[first + 1 : last + 1]
         links = self._words.prepositions | self._words.joins | {"of", "的", "之"}
-        return sum(one.is_content for one in between) <= NEIGHBOURS and not any(
+        # A name of several words is one thing.
+        heads = zip(self._text[first:last], between, strict=True)
+        count = sum(one.is_content and (lead.role, one.role) != (NAME, NAME) for lead, one in heads)
+        return count <= NEIGHBOURS and not any(
             CLOSED & set(one.before) or one.word in links for one in between
         )
 
