@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.language.words import readings
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import CONTENT, DATED, Edits
 from reasoning.claims.tokens import CLOSED, NAME, NUMBER, UNIT, WORD, ClaimToken
+
+VERBS = ("VERB", "PRTS", "PRTF", "INFN", "GRND", "PRED")
 
 
 class NumberEdits(Edits):
@@ -22,7 +25,11 @@ class NumberEdits(Edits):
                 return f"the {kind} {one.text} is not in the quote"
             if row in self._moved and not self._counts_same(row, place):
                 return f"the number {one.text} stands for something else in the quote"
-            if self._is_of_another_clause(row, place) or self._is_swapped(row, place):
+            if (
+                self._is_of_another_clause(row, place)
+                or self._is_of_another_verb(row, place)
+                or self._is_swapped(row, place)
+            ):
                 return f"the number {one.text} stands for something else in the quote"
             led = {one.word for one in self._claim[max(0, row - 1) : row]}
             there = {one.word for one in self._text[max(0, place - 1) : place]}
@@ -88,6 +95,36 @@ class NumberEdits(Edits):
             self._text[at].role in (WORD, NAME) and self._clause(at) == own for at in self._free
         )
         return bool(ours) and says and not first and own not in ours
+
+    def _is_of_another_verb(self, row: int, place: int) -> bool:
+        """Tell whether "and" joins what a date is said of to what the claim says, dated by itself."""
+        parts = [
+            [at for at in range(len(tokens)) if self._part(tokens, at) == self._part(tokens, here)]
+            for tokens, here in ((self._claim, row), (self._text, place))
+        ]
+        left = any(at in self._free and self._may_be_verb(self._text[at]) for at in parts[1])
+        others = {self._part(self._text, self._partner[at]) for at in parts[0]
+                  if at in self._partner and self._may_be_verb(self._claim[at])}  # fmt: skip
+        return left and any(
+            self._text[at].role == self._claim[row].role
+            and self._text[at].place == self._text[place].place
+            and self._part(self._text, at) in others - {self._part(self._text, place)}
+            for at in self._free
+        )
+
+    def _part(self, tokens: Sequence[ClaimToken], place: int) -> int:
+        """Return the place where what marks or "and" divide begins."""
+        while place > 0 and tokens[place].word not in self._words.joins:
+            divided = CLOSED & set(tokens[place].before)
+            if divided or tokens[place - 1].place != tokens[place].place:
+                break
+            place -= 1
+        return place
+
+    def _may_be_verb(self, one: ClaimToken) -> bool:
+        dictionary = self._words.known.dictionary
+        forms = readings(one.word, dictionary)[:1] if dictionary else ()
+        return one.role == WORD and (not dictionary or any(form.pos in VERBS for form in forms))
 
     def _counts_same(self, row: int, place: int) -> bool:
         """Tell whether a number that stands elsewhere counts or dates the same there.

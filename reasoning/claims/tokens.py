@@ -410,7 +410,6 @@ def _contrasts_last(found: list[ClaimToken], words: ClaimWords) -> list[ClaimTok
     """Put "compared with the old one the new is small" in the order of "… small than the old"."""
     than = words.comparators[0] if words.comparators else ""
     senses = words.senses(than, than)
-    made = list(found)
     for place, one in enumerate(found):
         closings = {closing for lead, closing in words.frames if lead == one.word}
         shut = place + 1
@@ -421,7 +420,7 @@ def _contrasts_last(found: list[ClaimToken], words: ClaimWords) -> list[ClaimTok
         framed = shut < len(found) and found[shut].word in closings
         if not framed and not any(sense.group == CONTRASTS for sense in one.senses):
             continue
-        keys = frozenset({than, *(f"{sense.group} {sense.side}" for sense in senses)})
+        keys = frozenset({than, CONTRASTS, *(f"{sense.group} {sense.side}" for sense in senses)})
         lead = one._replace(role=FUNCTION, keys=keys, senses=senses, word=than)
         end = shut + 1 if framed else _contrast_ends(found, place + 1, words)
         aside = [lead, *found[place + 1 : shut if framed else end]]
@@ -435,10 +434,10 @@ def _contrasts_last(found: list[ClaimToken], words: ClaimWords) -> list[ClaimTok
         )  # fmt: skip
         if not stop:
             return [*found[:place], *aside]
-        made = [rest[0]._replace(before=one.before), *rest[1:stop]]
+        rest[0] = rest[0]._replace(before=one.before)
         aside[0] = lead._replace(before=" ")
-        return [*found[:place], *made, *aside, *rest[stop:]]
-    return made
+        return [*found[:place], *rest[:stop], *aside, *rest[stop:]]
+    return found
 
 
 def _contrast_ends(found: Sequence[ClaimToken], place: int, words: ClaimWords) -> int:
