@@ -55,6 +55,7 @@ class ClaimWords:
         self.comparators = tuple(raw.get("comparators", ()))
         frames = (one.split("…") for one in raw.get("contrasts", ()) if "…" in one)
         self.frames = frozenset((lead, closing) for lead, closing in frames)
+        self.ranges = frozenset(tuple(one) for one in raw.get("ranges", ()))
         self.proforms = frozenset(raw.get("proforms", ()))
         self.definite = frozenset(raw.get("definite", ()))
         self.breaks = frozenset(raw.get("breaks", ()))
