@@ -97,20 +97,24 @@ class NumberEdits(Edits):
         return bool(ours) and says and not first and own not in ours
 
     def _is_of_another_verb(self, row: int, place: int) -> bool:
-        """Tell whether "and" joins what a date is said of to what the claim says, dated by itself."""
-        parts = [
-            [at for at in range(len(tokens)) if self._part(tokens, at) == self._part(tokens, here)]
-            for tokens, here in ((self._claim, row), (self._text, place))
-        ]
-        left = any(at in self._free and self._may_be_verb(self._text[at]) for at in parts[1])
-        others = {self._part(self._text, self._partner[at]) for at in parts[0]
-                  if at in self._partner and self._may_be_verb(self._claim[at])}  # fmt: skip
+        """Tell whether a date is of what "and" joins to what the claim says, with its own date."""
+        one, own = self._text[place], self._part(self._text, place)
+        others = self._verb_parts(row) - {own}
+        free = [(self._text[at], self._part(self._text, at)) for at in self._free]
+        left = any(part == own and self._may_be_verb(each) for each, part in free)
         return left and any(
-            self._text[at].role == self._claim[row].role
-            and self._text[at].place == self._text[place].place
-            and self._part(self._text, at) in others - {self._part(self._text, place)}
-            for at in self._free
+            (each.role, each.place) == (one.role, one.place) and part in others
+            for each, part in free
         )
+
+    def _verb_parts(self, row: int) -> set[int]:
+        """Return the parts of the evidence of which the verbs beside a date of the claim are."""
+        own = self._part(self._claim, row)
+        return {
+            self._part(self._text, place)
+            for at, place in self._partner.items()
+            if self._part(self._claim, at) == own and self._may_be_verb(self._claim[at])
+        }
 
     def _part(self, tokens: Sequence[ClaimToken], place: int) -> int:
         """Return the place where what marks or "and" divide begins."""
@@ -134,7 +138,8 @@ class NumberEdits(Edits):
         """
         taken = self._exchanged.get(row)
         if taken is not None and self._text[taken].role in DATED:
-            return False
+            if self._verb_parts(row) != {self._part(self._text, place)}:
+                return False
         ours, theirs = self._after(self._claim, row), self._after(self._text, place)
         led = self._preposed(self._claim, row) and self._preposed(self._text, place)
         if led and same(self._claim[row - 1], self._text[place - 1]):

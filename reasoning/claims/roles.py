@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from core.language.words import readings
 from reasoning.claims.alignment import same
-from reasoning.claims.edits import CONTENT, NEIGHBOURS, Edits, cases_of, genders_of, is_passive
+from reasoning.claims.edits import (
+    CONTENT,
+    DATED,
+    NEIGHBOURS,
+    Edits,
+    cases_of,
+    genders_of,
+    is_passive,
+)
 from reasoning.claims.tokens import CLOSED, NAME, NUMBER, WORD, ClaimToken
 from reasoning.claims.words import CONTRASTS, RELATIONS
 
@@ -58,11 +66,14 @@ class RoleEdits(Edits):
                 continue
             ends = (at for at in range(place + 1, len(self._text)) if self._clause(at) == at)
             aside = range(place + 1, next(ends, len(self._text)))
-            led = (at for at in range(place) if self._text[at].is_content
-                   and self._text[at].place == one.place)  # fmt: skip
-            named = [at for at in aside if at in said and self._text[at].is_content]
-            if named and next(led, -1) not in said:
-                return self._text[named[0]].text
+            led = [at for at in range(place) if self._text[at].is_content
+                   and self._text[at].place == one.place]  # fmt: skip
+            for at in aside:
+                role = self._text[at].role
+                peers = [each for each in led if self._text[each].role == role]
+                if at in said and self._text[at].is_content:
+                    if not {*peers} <= said if role in DATED else said.isdisjoint(led[:1]):
+                        return self._text[at].text
         return ""
 
     def _bracketed(self) -> str:
