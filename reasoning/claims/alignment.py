@@ -117,13 +117,16 @@ def _exchange(one: ClaimToken, other: ClaimToken) -> float:
 def _keep_together(
     claim: Sequence[ClaimToken], text: Sequence[ClaimToken], matched: dict[int, int]
 ) -> None:
-    """Of places that cost the same take the one behind the word before: "3.2 kg and … 5.1 kg"."""
+    """Of places that cost the same take those behind the word before: "3.2 kg and … 5.1 kg"."""
     for row in sorted(matched):
         before = matched.get(row - 1)
-        if before is None or matched[row] == before + 1 or matched.get(row + 1) == matched[row] + 1:
+        if before is None or matched[row] == before + 1:
             continue
-        if same(claim[row], text[before + 1]):
-            matched[row] = before + 1
+        end = row + 1
+        while matched.get(end) == matched[end - 1] + 1:
+            end += 1
+        if all(same(claim[at], text[before + 1 + at - row]) for at in range(row, end)):
+            matched.update((at, before + 1 + at - row) for at in range(row, end))
 
 
 def _join_split(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.language.words import readings
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import CONTENT, DATED, Edits
 from reasoning.claims.tokens import CLOSED, NAME, NUMBER, UNIT, WORD, ClaimToken
+
+VERBS = ("VERB", "PRTS", "PRTF", "INFN", "GRND", "PRED")
 
 
 class NumberEdits(Edits):
@@ -22,7 +25,11 @@ class NumberEdits(Edits):
                 return f"the {kind} {one.text} is not in the quote"
             if row in self._moved and not self._counts_same(row, place):
                 return f"the number {one.text} stands for something else in the quote"
-            if self._is_of_another_clause(row, place) or self._is_swapped(row, place):
+            if (
+                self._is_of_another_clause(row, place)
+                or self._is_of_another_verb(row, place)
+                or self._is_swapped(row, place)
+            ):
                 return f"the number {one.text} stands for something else in the quote"
             led = {one.word for one in self._claim[max(0, row - 1) : row]}
             there = {one.word for one in self._text[max(0, place - 1) : place]}
@@ -89,6 +96,40 @@ class NumberEdits(Edits):
         )
         return bool(ours) and says and not first and own not in ours
 
+    def _is_of_another_verb(self, row: int, place: int) -> bool:
+        """Tell whether a date is of what "and" joins to what the claim says, with its own date."""
+        one, own = self._text[place], self._part(self._text, place)
+        others = self._verb_parts(row) - {own}
+        free = [(self._text[at], self._part(self._text, at)) for at in self._free]
+        left = any(part == own and self._may_be_verb(each) for each, part in free)
+        return left and any(
+            (each.role, each.place) == (one.role, one.place) and part in others
+            for each, part in free
+        )
+
+    def _verb_parts(self, row: int) -> set[int]:
+        """Return the parts of the evidence of which the verbs beside a date of the claim are."""
+        own = self._part(self._claim, row)
+        return {
+            self._part(self._text, place)
+            for at, place in self._partner.items()
+            if self._part(self._claim, at) == own and self._may_be_verb(self._claim[at])
+        }
+
+    def _part(self, tokens: Sequence[ClaimToken], place: int) -> int:
+        """Return the place where what marks or "and" divide begins."""
+        while place > 0 and tokens[place].word not in self._words.joins:
+            divided = CLOSED & set(tokens[place].before)
+            if divided or tokens[place - 1].place != tokens[place].place:
+                break
+            place -= 1
+        return place
+
+    def _may_be_verb(self, one: ClaimToken) -> bool:
+        dictionary = self._words.known.dictionary
+        forms = readings(one.word, dictionary)[:1] if dictionary else ()
+        return one.role == WORD and (not dictionary or any(form.pos in VERBS for form in forms))
+
     def _counts_same(self, row: int, place: int) -> bool:
         """Tell whether a number that stands elsewhere counts or dates the same there.
 
@@ -97,7 +138,8 @@ class NumberEdits(Edits):
         """
         taken = self._exchanged.get(row)
         if taken is not None and self._text[taken].role in DATED:
-            return False
+            if self._verb_parts(row) != {self._part(self._text, place)}:
+                return False
         ours, theirs = self._after(self._claim, row), self._after(self._text, place)
         led = self._preposed(self._claim, row) and self._preposed(self._text, place)
         if led and same(self._claim[row - 1], self._text[place - 1]):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import Edits
-from reasoning.claims.tokens import CLOSED, NAME, WORD, ClaimToken
+from reasoning.claims.tokens import CLOSED, NAME, NUMBER, WORD, ClaimToken
 from reasoning.claims.words import RELATIONS, WIDE, Sense
 
 LIMITS = frozenset({"quantifier", "condition"})
@@ -108,10 +108,19 @@ class OperatorEdits(Edits):
             place = self._partner[after]
             lead = next((at for at in range(place - 1, -1, -1) if self._text[at].is_content), -1)
             leads = [self._text[at] for at in range(lead + 1, place)]
-            led = [each for each in leads if each.word in known]
-            if led and not any(same(one, each) for each in led):
+            led = [each for each in leads if each.word in known or self._ends_range(each, place)]
+            starts = any(
+                (each.word, behind.word, one.word) in self._words.ranges
+                for each in led
+                for behind in self._text[place + 1 : place + 3]
+            )
+            if led and not starts and not any(same(one, each) for each in led):
                 return f"{self._claim[after].text} is led by {led[-1].text} in the quote"
         return ""
+
+    def _ends_range(self, lead: ClaimToken, place: int) -> bool:
+        counted = self._text[place].role == NUMBER
+        return counted and lead.word in {end for _, end, _ in self._words.ranges}
 
     def _relations(self) -> str:
         """Find a word that relates two things, as "before" does, of which the evidence has none."""

@@ -216,9 +216,16 @@ class OrderEdits(Edits):
         """Tell whether two words of the evidence stand side by side, but for articles."""
         between = self._text[first + 1 : last + 1]
         links = self._words.prepositions | self._words.joins | {"of", "的", "之"}
-        return sum(one.is_content for one in between) <= NEIGHBOURS and not any(
-            CLOSED & set(one.before) or one.word in links for one in between
-        )
+        count = 0
+        for lead, one in zip(self._text[first:last], between, strict=True):
+            # "The mayor, Ann Lee" is one person, and a name of several words one thing.
+            named = one.role == NAME and lead.role == WORD and one.before.strip() in (",", "，")
+            if (CLOSED & set(one.before) and not named) or one.word in links:
+                return False
+            if one.word in self._words.comparators:
+                return False
+            count += one.is_content and (lead.role, one.role) != (NAME, NAME)
+        return count <= NEIGHBOURS
 
     def _unlinked(self, row: int, after: int) -> bool:
         links = (

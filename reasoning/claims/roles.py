@@ -6,9 +6,17 @@ from collections.abc import Sequence
 
 from core.language.words import readings
 from reasoning.claims.alignment import same
-from reasoning.claims.edits import CONTENT, NEIGHBOURS, Edits, cases_of, genders_of, is_passive
+from reasoning.claims.edits import (
+    CONTENT,
+    DATED,
+    NEIGHBOURS,
+    Edits,
+    cases_of,
+    genders_of,
+    is_passive,
+)
 from reasoning.claims.tokens import CLOSED, NAME, NUMBER, WORD, ClaimToken
-from reasoning.claims.words import RELATIONS
+from reasoning.claims.words import CONTRASTS, RELATIONS
 
 
 class RoleEdits(Edits):
@@ -41,11 +49,31 @@ class RoleEdits(Edits):
             return f"{ours} has another role in the quote"
         if reason:
             return reason
-        doer = self._doer_changed()
+        doer = self._doer_changed() or self._contrasted()
         if doer:
             return f"{doer} has another role in the quote"
         if self._cases_changed() and not turned:
             return "the cases of its nouns are exchanged"
+        return ""
+
+    def _contrasted(self) -> str:
+        """Name what the evidence only compares with what the claim leaves out: "unlike Rome, …"."""
+        than = self._words.comparators[:1]
+        own = next((at for at, one in enumerate(self._claim) if one.word in than), None)
+        said = {self._partner[row] for row in self._partner if own is None or row < own}
+        for place, one in enumerate(self._text):
+            if self._turned or CONTRASTS not in one.keys:
+                continue
+            ends = (at for at in range(place + 1, len(self._text)) if self._clause(at) == at)
+            aside = range(place + 1, next(ends, len(self._text)))
+            led = [at for at in range(place) if self._text[at].is_content
+                   and self._text[at].place == one.place]  # fmt: skip
+            for at in aside:
+                role = self._text[at].role
+                peers = [each for each in led if self._text[each].role == role]
+                if at in said and self._text[at].is_content:
+                    if not {*peers} <= said if role in DATED else said.isdisjoint(led[:1]):
+                        return self._text[at].text
         return ""
 
     def _bracketed(self) -> str:

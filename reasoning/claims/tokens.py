@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from core.language import chinese
 from core.language.scan import TOKEN, fold
-from reasoning.claims.words import LONGEST, SETTLED, ClaimWords, Sense, claim_words
+from core.language.words import readings
+from reasoning.claims.words import CONTRASTS, LONGEST, SETTLED, ClaimWords, Sense, claim_words
 
 NUMBER, UNIT, MONTH, NAME = "number", "unit", "month", "name"
 WORD, FUNCTION, OPERATOR = "word", "function", "operator"
@@ -147,7 +148,7 @@ def claim_tokens(text: str, language: str) -> tuple[ClaimToken, ...]:
         last = end
         place += size
     ordered = _ordered_dates(_with_symbols(_with_numbers(found, words, text)))
-    return tuple(one._replace(word=fold(one.text)) for one in ordered)
+    return tuple(_contrasts_last([one._replace(word=fold(one.text)) for one in ordered], words))
 
 
 def _phrase(raws: list[_Raw], place: int, words: ClaimWords) -> tuple[int, tuple[Sense, ...]]:
@@ -319,11 +320,14 @@ def _with_numbers(found: list[ClaimToken], words: ClaimWords, text: str) -> list
     place = 0
     while place < len(found):
         value, after = _spoken(found, place, words)
-        if after == place:
-            made.append(found[place])
+        one = found[place]
+        led = [each.role for each in found[max(0, place - 2) : place]] == [FUNCTION, WORD]
+        stands = fold(one.text) in words.proforms and led  # "the old one"
+        if after == place or (stands and after == place + 1):
+            made.append(one._replace(role=FUNCTION) if stands else one)
             place += 1
             continue
-        one, last = found[place], found[after - 1]
+        last = found[after - 1]
         made.append(
             ClaimToken(
                 text[one.start : last.end],
@@ -404,3 +408,52 @@ def _ordered_dates(found: list[ClaimToken]) -> list[ClaimToken]:
 def _is_day(one: ClaimToken) -> bool:
     key = min(one.keys)
     return one.role == NUMBER and key[1:].isdigit() and len(key) < 4 and 1 <= int(key[1:]) <= 31
+
+
+def _contrasts_last(found: list[ClaimToken], words: ClaimWords) -> list[ClaimToken]:
+    """Put "compared with the old one the new is small" in the order of "… small than the old"."""
+    than = words.comparators[0] if words.comparators else ""
+    senses = words.senses(than, than)
+    for place, one in enumerate(found):
+        closings = {closing for lead, closing in words.frames if lead == one.word}
+        shut = place + 1
+        while closings and shut < len(found) and not CLOSED & set(found[shut].before):
+            if found[shut].word in closings:
+                break
+            shut += 1
+        framed = shut < len(found) and found[shut].word in closings
+        if not framed and not any(sense.group == CONTRASTS for sense in one.senses):
+            continue
+        keys = frozenset({than, CONTRASTS, *(f"{sense.group} {sense.side}" for sense in senses)})
+        lead = one._replace(role=FUNCTION, keys=keys, senses=senses, word=than)
+        end = shut + 1 if framed else _contrast_ends(found, place + 1, words)
+        aside = [lead, *found[place + 1 : shut if framed else end]]
+        before = found[place - 1].word if place else ""
+        rest = found[end:]
+        if place and before not in {*words.joins, *words.breaks}:
+            return [*found[:place], *aside, *rest]
+        stop = next(
+            (at for at, each in enumerate(rest)
+             if at and (each.word in words.breaks or {";", "；"} & set(each.before))), len(rest)
+        )  # fmt: skip
+        if not stop:
+            return [*found[:place], *aside]
+        rest[0] = rest[0]._replace(before=one.before)
+        aside[0] = lead._replace(before=" ")
+        return [*found[:place], *rest[:stop], *aside, *rest[stop:]]
+    return found
+
+
+def _contrast_ends(found: Sequence[ClaimToken], place: int, words: ClaimWords) -> int:
+    """Return where a thing that is compared with ends: at a mark, or at the next nominative."""
+    dictionary, named = words.known.dictionary, False
+    for at in range(place, len(found)):
+        if CLOSED & set(found[at].before):
+            return at
+        forms = readings(found[at].word, dictionary)[:4] if dictionary else ()
+        cases = {form.case for form in forms}
+        begins = forms and (forms[0].pos == "ADJF" or "gent" not in cases)
+        if named and begins and "nomn" in cases:
+            return at
+        named = named or found[at].role == NAME or any(form.pos == "NOUN" for form in forms[:1])
+    return len(found)

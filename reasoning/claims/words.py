@@ -33,6 +33,7 @@ SETTLED = OPERATORS | WIDE
 RELATIONS = "relations"
 OPPOSITES = "opposites"
 CONTRARY = (OPPOSITES, RELATIONS)
+CONTRASTS = "contrasts"
 
 
 class ClaimWords:
@@ -51,7 +52,11 @@ class ClaimWords:
         self.scales: dict[str, float] = self._keyed(raw.get("scales", {}))
         self.agents = frozenset(raw.get("agents", ()))
         self.amounts = frozenset(raw.get("amounts", ()))
-        self.comparators = frozenset(raw.get("comparators", ()))
+        self.comparators = tuple(raw.get("comparators", ()))
+        frames = (one.split("…") for one in raw.get("contrasts", ()) if "…" in one)
+        self.frames = frozenset((lead, closing) for lead, closing in frames)
+        self.ranges = frozenset(tuple(one) for one in raw.get("ranges", ()))
+        self.proforms = frozenset(raw.get("proforms", ()))
         self.definite = frozenset(raw.get("definite", ()))
         self.breaks = frozenset(raw.get("breaks", ()))
         self.joins = frozenset(raw.get("joins", ()))
@@ -102,7 +107,8 @@ def _entries(raw: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     for kind in ("synonyms", "units", "months", "forms"):
         for place, side in enumerate(raw.get(kind, ())):
             yield from ((kind, str(place), str(word)) for word in side)
-    yield from (("neutral", "0", str(word)) for word in raw.get("neutral", ()))
+    for kind in (CONTRASTS, "neutral"):
+        yield from ((kind, "0", str(word)) for word in raw.get(kind, ()) if "…" not in word)
 
 
 @lru_cache(maxsize=8)
