@@ -194,6 +194,17 @@ def load(network: ReaderNetwork, path: Path) -> None:
             head.bias.data = torch.tensor(held[f"{name}.b"])
 
 
+def mix(earlier: Path, later: Path, share: float, target: Path) -> None:
+    """Write the mean of two trainings' weights, `share` of the later (arXiv 2109.01903)."""
+    network = ReaderNetwork(PackedWeights(embedded_folder(EMBEDDED).path / PACKED))
+    load(network, earlier)
+    first = {name: one.clone() for name, one in network.state_dict().items()}
+    load(network, later)
+    second = network.state_dict()
+    network.load_state_dict({name: one.lerp(second[name], share) for name, one in first.items()})
+    save(network, target)
+
+
 def save(network: ReaderNetwork, target: Path) -> None:
     """Write the trained layers, matrices at 8 bits with a scale for each row."""
     written: dict[str, Any] = {}

@@ -2,12 +2,14 @@
 
 python scripts/train_reader.py pairs DATA MORE PAIRS
 python scripts/train_reader.py train PAIRS WEIGHTS [--minutes 45] [--from WEIGHTS]
+python scripts/train_reader.py mix EARLIER LATER WEIGHTS [--share 0.7]
 
 `pairs` reads data sets in the BEIR layout (DATA) and files in the layout of SQuAD or SelQA (MORE;
-docs/evals/reader.md names them), cuts passages into windows and writes them as token ids. `train`
-needs torch: it fine-tunes the upper layers of the embedded encoder over question and window
-together, for a time, and writes models/reader.npz. Whole sets, and of the others the articles that
-`is_for_measuring` names, are never trained on.
+docs/evals/reader.md names them; the end of a name is its language), cuts passages into windows and
+writes them as token ids. `train` needs torch: it fine-tunes the upper layers of the embedded
+encoder over question and window together, for a time, and writes models/reader.npz; `mix` writes
+the mean of two. Whole sets, and of the others the articles that `is_for_measuring` names, are never
+trained on.
 """
 
 from __future__ import annotations
@@ -369,10 +371,7 @@ def write_pairs(data: Path, more: Path, target: Path) -> None:
         siblings = siblings_of([row for rows in own.values() for row in rows], language)
         for rows in own.values():
             further = [
-                one
-                for row in rows
-                if row.spans
-                for one in exchanged(row, siblings, language, draw)
+                one for row in rows if row.spans for one in exchanged(row, siblings, language, draw)
             ]
             none = [replace(one, name=f"{one.name}/none") for one in negatives(rows, draw)]
             made += pairs_of([*rows, *none, *further], tokenizer, draw)
@@ -382,9 +381,7 @@ def write_pairs(data: Path, more: Path, target: Path) -> None:
     sys.stdout.write(f"{len(made)} pairs\n")
 
 
-def pairs_of(
-    rows: list[Row], tokenizer: PieceTokenizer, draw: random.Random
-) -> Iterator[Pair]:
+def pairs_of(rows: list[Row], tokenizer: PieceTokenizer, draw: random.Random) -> Iterator[Pair]:
     """Yield the windows of rows that have one."""
     for row in rows:
         pair = window_of(row, tokenizer, draw)
@@ -395,13 +392,19 @@ def pairs_of(
 def main() -> None:
     """Read the arguments and do what they say."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["pairs", "train"])
+    parser.add_argument("what", choices=["pairs", "train", "mix"])
     parser.add_argument("paths", type=Path, nargs="+")
     parser.add_argument("--minutes", type=float, default=45)
+    parser.add_argument("--share", type=float, default=0.7, help="of the later weights")
     parser.add_argument("--from", type=Path, dest="earlier", help="weights to go on from")
     given = parser.parse_args()
     if given.what == "pairs":
         write_pairs(*given.paths)
+    elif given.what == "mix":
+        from reader_network import mix
+
+        earlier, later, target = given.paths
+        mix(earlier, later, given.share, target)
     else:
         from reader_network import train
 
