@@ -127,11 +127,10 @@ class StatementWords:
 
         One that names something may be about the documents.
         """
-        if QUESTION.search(sentence) or lexicon(self.language).is_question(sentence):
-            return False
-        if self.only_remarks(sentence):
+        asks = QUESTION.search(sentence) or lexicon(self.language).starts("question", sentence)
+        if not asks and self.only_remarks(sentence):
             return True
-        if self.seeks.search(sentence) or self.needs.search(sentence):
+        if any(one.search(sentence) for one in (QUESTION, self.seeks, self.needs)):
             return False
         if self._says.search(sentence):
             return True
@@ -272,6 +271,12 @@ def question_beside(text: str, statements: Sequence[str]) -> str:
     return " ".join(asked)
 
 
+def only_remarks(text: str) -> bool:
+    """Tell whether a text is small talk, such as of the conversation, and names nothing."""
+    words = statement_words(detect_language(text))
+    return words.only_remarks(text) or (bool(words.chatter.search(text)) and is_remark(text))
+
+
 def is_remark(text: str) -> bool:
     """Tell whether a turn only says something, such as small talk, and looks for nothing."""
     whole = detect_language(text)
@@ -314,7 +319,7 @@ def _form(words: StatementWords, clause: str) -> Statement | None:
     """Return what a clause says, a denial as that of what it denies."""
     if words.hedged.search(clause):
         form = _first(words, clause)
-        return Statement(form.tag) if form and form.subject else None
+        return form and Statement(form.tag)
     plain = words.affirmed(clause)
     if plain == clause:
         return _first(words, clause)

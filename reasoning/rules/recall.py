@@ -106,14 +106,16 @@ def _is_of_same(question: str, language: str, note: Evidence) -> bool:
 def is_of_subject(question: SubQuestion, note: Evidence) -> bool:
     """Tell whether a question asks for the subject of a note and for nothing else.
 
-    A subject that has a pattern is asked for in any language, another by its own words. That of
-    many things, such as what one likes, is each of them that is not denied.
+    A subject that has a pattern is asked for in any language, another by its own words, with or
+    without a verb of having. That of many things, such as what one likes, is each of them that is
+    not denied.
     """
     subject, asks = _asking(question, note)
     if asks is not None:
         return asks and not is_denied_to(question, note)
     owner, _, attribute = subject.partition("|")
-    words, own = set(content_terms(question.text, question.language)), set(attribute.split())
+    text = _pattern(question.language, "having").sub(" ", question.text)
+    words, own = set(content_terms(text, question.language)), set(attribute.split())
     if owner.startswith(WORDS):  # "What is my cat called?" asks for the name in what one has
         naming = set(terms(" ".join(lexicon(question.language).words("naming")), question.language))
         named = any(word[0].isupper() for word in note.text.split()[1:])
