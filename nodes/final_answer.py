@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from core.language.relative_dates import format_day
 from core.recall import RecallState
 from core.types import Claim, Draft, Evidence, Plan, StopReason, SubQuestion, Understanding
 from graph.context import Context
@@ -26,7 +24,6 @@ from reasoning.rules.recall import (
     stated_about,
 )
 
-DAY = 10  # characters of a date
 BEST_GRADE = 3  # of a note of just the subject that is asked for
 
 
@@ -84,8 +81,7 @@ def _outcome(recall: RecallState, state: State, *, answers: bool) -> Outcome:
 def _graded(asked: Plan, read: list[Evidence], context: Context) -> list[Evidence]:
     """Grade the notes of whom each part is about; the others answer nothing.
 
-    Where notes are of just the subject asked for, no other is an answer. Days are written as in the
-    question's language.
+    Where notes are of just the subject asked for, no other is an answer.
     """
     grades: dict[str, dict[str, int]] = {one.evidence_id: {} for one in read}
     for question in asked.questions:
@@ -102,16 +98,7 @@ def _graded(asked: Plan, read: list[Evidence], context: Context) -> list[Evidenc
             same = (grades[other.evidence_id].get(question.id, 0) for other in differing(one, read))
             own = grades[one.evidence_id]
             own[question.id] = max(own.get(question.id, 0), *same, 0)
-    language = asked.questions[0].language
-    return [
-        one.model_copy(
-            update={
-                "grades": grades[one.evidence_id],
-                "section": format_day(date.fromisoformat(one.updated_at[:DAY]), language),
-            }
-        )
-        for one in read
-    ]
+    return [one.model_copy(update={"grades": grades[one.evidence_id]}) for one in read]
 
 
 def _draft(query: Understanding, asked: Plan, good: list[Evidence], context: Context) -> Draft:

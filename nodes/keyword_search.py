@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 from langgraph.runtime import Runtime
 
 from core.budget import Room, Usage
 from core.errors import CallerError
+from core.language.relative_dates import format_day
 from core.language.scan import estimate_tokens
 from core.recall import READ_MEMORY
+from core.types import Evidence
 from graph.context import Context
 from graph.reading import notes_of, recall_of
 from graph.state import State, Update
 from tools.types import ToolResult
+
+DAY = 10  # characters of a date
 
 
 def keyword_search(state: State, runtime: Runtime[Context]) -> Update:
@@ -37,8 +42,9 @@ def act(state: State, context: Context) -> Update:
         except CallerError as error:
             notes.append(f"{action.tool}: {error}")
             result = ToolResult(auth_filter=context.auth.describe())
-    names = [one.evidence_id for one in result.evidence]
-    new = [one for one in result.evidence if one.evidence_id not in known]
+    found = [_dated(one, recall.language) for one in result.evidence]
+    names = [one.evidence_id for one in found]
+    new = [one for one in found if one.evidence_id not in known]
     tokens = sum(estimate_tokens(one.text) for one in new)
     seen: dict[str, Any] = {"read": [*recall.read, *names]}
     if action.tool != READ_MEMORY:
@@ -53,13 +59,19 @@ def act(state: State, context: Context) -> Update:
         tool=action.tool,
         arguments=action.arguments,
         auth_filter=result.auth_filter,
-        evidence=[(one.evidence_id, round(one.score, 4)) for one in result.evidence],
+        evidence=[(one.evidence_id, round(one.score, 4)) for one in found],
     )
     spent = context.spent(state["started"], ledger)
     return {
         "recall": recall.model_copy(update={**seen, **values, "action": None}),
-        "evidence": result.evidence,
+        "evidence": found,
         "usage": spent.plus(Usage(tool_calls=1, tokens=tokens, dropped=result.dropped)),
         "trail": [step],
         "warnings": [*notes, *ledger.warnings],
     }
+
+
+def _dated(note: Evidence, language: str) -> Evidence:
+    """Return a note with the day when it was stated as the question's language writes it."""
+    day = date.fromisoformat(note.updated_at[:DAY])
+    return note.model_copy(update={"section": format_day(day, language)})

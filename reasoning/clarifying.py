@@ -15,6 +15,7 @@ from languages.language import find_language, known_languages
 from reasoning.rules.answering.summaries import asked_summary
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import WORD, content_runs, entities
+from reasoning.statements import only_remarks
 from reasoning.types import Turn
 
 OPTIONS = 4  # documents that a clarifying question offers at most; chosen, not measured
@@ -113,7 +114,8 @@ def is_reply(reply: str, asked: Clarification) -> bool:
         return True
     words = lexicon(language)
     asks = reply.rstrip().endswith(("?", "？")) or words.is_question(reply)
-    return not ((asks and not _names_nothing(reply)) or answer_greeting(reply, language))
+    talks = answer_greeting(reply, language) or only_remarks(reply)
+    return not ((asks and not _names_nothing(reply)) or talks)
 
 
 def answer_greeting(text: str, language: str) -> str:

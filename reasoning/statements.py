@@ -72,6 +72,8 @@ class StatementWords:
         self.denied, self.hedged = self._compiled(raw["denied"]), self._compiled(raw["hedged"])
         self.others, self.asks = self._compiled(raw["others"]), self._compiled(raw["asks"])
         self.splits, self.breaks = self._compiled(raw["splits"]), self._compiled(raw["breaks"])
+        self.whole, self.refuted = self._compiled(raw["whole"]), self._compiled("<REFUTED>")
+        self._remarks = {term for one in raw["remarks"] for term in terms(one, language)}
         self.kinds = [self._kind(one) for one in raw["kinds"]]
         self._single = [one.split() for one in raw["single"]]
 
@@ -104,7 +106,10 @@ class StatementWords:
         stated = sentence[lead.end() :] if lead else sentence
         if self.hedged.search(stated):
             return [stated.strip()]  # what doubts one part may doubt all
-        return [one.strip() for one in self.splits.split(stated) if one.strip()]
+        agreed = self.whole.search(stated)
+        cut = agreed.start() if agreed else len(stated)
+        *parts, last = self.splits.split(stated[:cut])
+        return [one.strip() for one in (*parts, f"{last}{stated[cut:]}") if one.strip()]
 
     def affirmed(self, clause: str) -> str:
         """Return what a clause says without what denies it."""
@@ -112,11 +117,19 @@ class StatementWords:
             return " ".join(self.denied.sub(" ", clause).split())
         return self.denied.sub("", clause)
 
+    def only_remarks(self, text: str) -> bool:
+        """Tell whether a text speaks of the conversation alone: "I pressed the wrong button"."""
+        own = set(content_terms(text, self.language))
+        return bool(own) and own <= self._remarks
+
     def only_says(self, sentence: str) -> bool:
         """Tell whether a sentence looks for nothing: it ends as one, or its speaker is its subject.
 
         One that names something may be about the documents.
         """
+        asks = QUESTION.search(sentence) or lexicon(self.language).starts("question", sentence)
+        if not asks and self.only_remarks(sentence):
+            return True
         if any(one.search(sentence) for one in (QUESTION, self.seeks, self.needs)):
             return False
         if self._says.search(sentence):
@@ -127,7 +140,11 @@ class StatementWords:
     def is_anchored(self, clause: str) -> bool:
         """Tell whether a clause speaks of the speaker with a time or a number in it."""
         spoken = self.speaker.search(clause) is not None
-        if not spoken or len(terms(clause, self.language)) < LEAST_ANCHORED:
+        if (
+            not spoken
+            or self.hedged.search(clause)
+            or len(terms(clause, self.language)) < LEAST_ANCHORED
+        ):
             return False
         return bool(self.dated.search(clause) or DIGIT.search(clause))
 
@@ -158,7 +175,8 @@ def affirmed(text: str, language: str) -> str:
 def stated_and_denied(text: str, language: str) -> tuple[str, str]:
     """Return the clauses that a text states, and those that it denies without their denial."""
     words = statement_words(language)
-    clauses = words.breaks.split(text.replace("’", "'"))
+    plain = text.replace("’", "'")
+    clauses = [plain] if words.refuted.search(plain) else words.breaks.split(plain)
     denied = [one for one in clauses if words.denied.search(one)]
     stated = [one for one in clauses if one not in denied]
     return "\n".join(stated), "\n".join(map(words.affirmed, denied))
@@ -174,6 +192,7 @@ def stated_values(text: str, language: str) -> dict[str, tuple[int, int]]:
             continue
         groups = {name: _key(words, part or "") for name, part in match.groupdict().items()}
         value = words.breaks.split(match["value"], maxsplit=1)[0].rstrip()
+        value = value[: next((end for _, end in sentence_spans(value)), 0)]
         found.setdefault(kind.subject.format(**groups), (match.start("value"), len(value)))
     return {name: (start, start + length) for name, (start, length) in found.items() if length}
 
@@ -252,6 +271,12 @@ def question_beside(text: str, statements: Sequence[str]) -> str:
     return " ".join(asked)
 
 
+def only_remarks(text: str) -> bool:
+    """Tell whether a text is small talk, such as of the conversation, and names nothing."""
+    words = statement_words(detect_language(text))
+    return words.only_remarks(text) or (bool(words.chatter.search(text)) and is_remark(text))
+
+
 def is_remark(text: str) -> bool:
     """Tell whether a turn only says something, such as small talk, and looks for nothing."""
     whole = detect_language(text)
@@ -272,20 +297,22 @@ def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int
         return
     plain = plain[: _question_start(words, plain)]
     wanted, lead = words.wanted.match(plain), words.lead.match(plain)
-    corrects = lead.end() if lead and marks_change(lead[0], words.language) else -1
+    before = lead[0] if lead else ""
+    corrects, refutes = marks_change(before, words.language), words.refuted.search(before)
+    whole = len(before) if corrects or refutes else -1
+    talks = (words.chatter.search, words.seeks.search, words.only_remarks)
     for clause in words.clauses(plain[wanted.end() :] if wanted else plain):
         fits = len(clause) <= MOST and len(terms(clause, words.language)) >= LEAST
-        if not fits or words.chatter.search(clause) or words.seeks.search(clause):
+        if not fits or any(one(clause) for one in talks):
             continue
-        form = _form(words, clause)
+        start = plain.index(clause)
+        end = start + len(clause)
+        start = 0 if start == whole else start
+        said = plain[:end] if refutes and not start else clause
+        form = _form(words, said)
         if form is not None or wanted is not None or words.is_anchored(clause):
-            start = plain.index(clause)
-            end = start + len(clause)
-            yield (
-                0 if start == corrects else start,
-                end,
-                _compared(words, clause, form or Statement("fact")),
-            )
+            form = _compared(words, said, form or Statement("fact"))
+            yield start, end, form._replace(replaces=form.replaces or (corrects and not start))
 
 
 def _form(words: StatementWords, clause: str) -> Statement | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.recall import NOTE
 from core.settings import Settings
 from core.types import Evidence, Grade
 from reasoning.rules.answering.blocks import announces, follows
@@ -147,6 +148,8 @@ def _grade(
     across = item.language != wanted.language and sentence.lexical < LEAST_LEXICAL
     if level >= PARTLY and across and (sentence.semantic or 0.0) < alike:
         level, reason = RELATED, f"{reason}; too far for what words cannot compare"
+    if level >= PARTLY and item.kind == NOTE and not across and not sentence.matched:
+        level, reason = RELATED, f"{reason}; a note without a word of the question"
     if level >= PARTLY and sentence.names_missing:
         level, reason = RELATED, f"{reason}; names nothing the question names"
     if level >= PARTLY and is_other_version(wanted.text, wanted.language, item):

@@ -106,14 +106,16 @@ def _is_of_same(question: str, language: str, note: Evidence) -> bool:
 def is_of_subject(question: SubQuestion, note: Evidence) -> bool:
     """Tell whether a question asks for the subject of a note and for nothing else.
 
-    A subject that has a pattern is asked for in any language, another by its own words. That of
-    many things, such as what one likes, is each of them that is not denied.
+    A subject that has a pattern is asked for in any language, another by its own words, with or
+    without a verb of having. That of many things, such as what one likes, is each of them that is
+    not denied.
     """
     subject, asks = _asking(question, note)
     if asks is not None:
         return asks and not is_denied_to(question, note)
     owner, _, attribute = subject.partition("|")
-    words, own = set(content_terms(question.text, question.language)), set(attribute.split())
+    text = _pattern(question.language, "having").sub(" ", question.text)
+    words, own = set(content_terms(text, question.language)), set(attribute.split())
     if owner.startswith(WORDS):  # "What is my cat called?" asks for the name in what one has
         naming = set(terms(" ".join(lexicon(question.language).words("naming")), question.language))
         named = any(word[0].isupper() for word in note.text.split()[1:])
@@ -129,10 +131,20 @@ def is_denied_to(question: SubQuestion, note: Evidence) -> bool:
 
 
 def _asking(question: SubQuestion, note: Evidence) -> tuple[str, bool | None]:
-    """Return the subject of a note, and whether it is asked for; None where no pattern tells."""
+    """Return the subject of a note, and whether it is asked for; None where no pattern tells.
+
+    What one certainly says may be of several subjects: who its speaker is and where they work.
+    """
     subject, patterns = str(note.metadata.get("subject", "")), _subjects(question.language)
-    pattern = patterns.get(subject) or patterns.get(subject.rpartition("|")[0])
-    return subject, None if pattern is None else pattern.search(question.text) is not None
+    certain = is_certain(note.text, note.language)
+    more = stated_values(note.text, note.language) if certain else ()
+    asks = None
+    for one in (subject, *more):
+        pattern = patterns.get(one) or patterns.get(one.rpartition("|")[0])
+        if pattern is not None and pattern.search(question.text):
+            return one, True
+        asks = False if pattern is not None and one == subject else asks
+    return subject, asks
 
 
 @cache
@@ -283,7 +295,7 @@ def short_claim(
     if value:
         return claim.model_copy(update={"text": value})
     found = stated_values(item.text, item.language)
-    start, end = found.get(str(item.metadata.get("subject")), (0, 0))
+    start, end = found.get(_asking(question, item)[0], (0, 0))
     if not cited.start <= start < end <= cited.end or not is_of_subject(question, item):
         return claim
     value, timed = item.text[start:end], question.wants in TIMED

@@ -230,7 +230,7 @@ def test_what_is_stated_of_another_is_no_answer_about_the_speaker(
 
 QUOTED = (
     ("My name is not Bob.", "What is my name?"),
-    ("Maybe my birthday is on 3 May.", "When is my birthday?"),
+    ("My birthday is probably on 3 May.", "When is my birthday?"),
     ("Меня зовут не Боб.", "Как меня зовут?"),
 )
 
