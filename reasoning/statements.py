@@ -308,10 +308,10 @@ def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int
         start = plain.index(clause)
         end = start + len(clause)
         start = 0 if start == whole else start
-        said = plain[:end] if refutes and not start else clause
-        form = _form(words, said)
+        stated = plain[:end] if refutes and not start else clause
+        form = _form(words, stated)
         if form is not None or wanted is not None or words.is_anchored(clause):
-            form = _compared(words, said, form or Statement("fact"))
+            form = _compared(words, stated, form or Statement("fact"))
             yield start, end, form._replace(replaces=form.replaces or (corrects and not start))
 
 

@@ -60,7 +60,7 @@ class RoleEdits(Edits):
         """Name what the evidence only compares with what the claim leaves out: "unlike Rome, …"."""
         than = self._words.comparators[:1]
         own = next((at for at, one in enumerate(self._claim) if one.word in than), None)
-        said = {self._partner[row] for row in self._partner if own is None or row < own}
+        stated = {self._partner[row] for row in self._partner if own is None or row < own}
         for place, one in enumerate(self._text):
             if self._turned or CONTRASTS not in one.keys:
                 continue
@@ -71,8 +71,8 @@ class RoleEdits(Edits):
             for at in aside:
                 role = self._text[at].role
                 peers = [each for each in led if self._text[each].role == role]
-                if at in said and self._text[at].is_content:
-                    if not {*peers} <= said if role in DATED else said.isdisjoint(led[:1]):
+                if at in stated and self._text[at].is_content:
+                    if not {*peers} <= stated if role in DATED else stated.isdisjoint(led[:1]):
                         return self._text[at].text
         return ""
 
