@@ -415,20 +415,18 @@ def _contrasts_last(found: list[ClaimToken], words: ClaimWords) -> list[ClaimTok
     than = words.comparators[0] if words.comparators else ""
     senses = words.senses(than, than)
     for place, one in enumerate(found):
-        closings = {closing for lead, closing in words.frames if lead == one.word}
-        shut = place + 1
-        while closings and shut < len(found) and not CLOSED & set(found[shut].before):
-            if found[shut].word in closings:
-                break
-            shut += 1
-        framed = shut < len(found) and found[shut].word in closings
-        if not framed and not any(sense.group == CONTRASTS for sense in one.senses):
+        # What closes the frame stands before a mark: "A与B不同" alone compares nothing.
+        end = _contrast_ends(found, place + 1, words)
+        framed = end < len(found) and (one.word, found[end - 1].word) in words.frames
+        before = found[place - 1].word if place else ""
+        # "It is unlike the others" compares nothing.
+        opens = not place or CLOSED & set(one.before) or before in {*words.joins, *words.breaks}
+        contrasts = any(sense.group == CONTRASTS for sense in one.senses)
+        if not framed and not (contrasts and (opens or " " in one.text)):
             continue
         keys = frozenset({than, CONTRASTS, *(f"{sense.group} {sense.side}" for sense in senses)})
         lead = one._replace(role=FUNCTION, keys=keys, senses=senses, word=than)
-        end = shut + 1 if framed else _contrast_ends(found, place + 1, words)
-        aside = [lead, *found[place + 1 : shut if framed else end]]
-        before = found[place - 1].word if place else ""
+        aside = [lead, *found[place + 1 : end - framed]]
         rest = found[end:]
         if place and before not in {*words.joins, *words.breaks}:
             return [*found[:place], *aside, *rest]
