@@ -321,8 +321,8 @@ def _with_numbers(found: list[ClaimToken], words: ClaimWords, text: str) -> list
     while place < len(found):
         value, after = _spoken(found, place, words)
         one = found[place]
-        led = [each.role for each in found[max(0, place - 2) : place]] == [FUNCTION, WORD]
-        stands = fold(one.text) in words.proforms and led  # "the old one"
+        led = place > 1 and fold(found[place - 2].text) in words.proform_leads
+        stands = led and fold(one.text) in words.proforms  # "the old one"
         if after == place or (stands and after == place + 1):
             made.append(one._replace(role=FUNCTION) if stands else one)
             place += 1

@@ -57,6 +57,7 @@ class ClaimWords:
         self.frames = frozenset((lead, closing) for lead, closing in frames)
         self.ranges = frozenset(tuple(one) for one in raw.get("ranges", ()))
         self.proforms = frozenset(raw.get("proforms", ()))
+        self.proform_leads = frozenset(raw.get("proform_leads", ()))
         self.definite = frozenset(raw.get("definite", ()))
         self.breaks = frozenset(raw.get("breaks", ()))
         self.joins = frozenset(raw.get("joins", ()))
