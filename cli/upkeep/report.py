@@ -1,0 +1,142 @@
+"""`carrel report`: what the documents of collections are like, and the settings that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from cli.arguments import Json, Yes, path_option
+from cli.options import CallerOptions, opened, storables, with_options, working
+from cli.server.access import record
+from cli.server.running import placed, shown
+from cli.terminal.output import agreed, asks, checked_out, plain_table, print_json, stdout
+from cli.terminal.output import write_files as write
+from core.errors import CallerError
+from core.question import joined_names
+from evals.study import Study, study
+from evals.study_advice import Advice, advise, advised_profile
+from evals.study_page import study_page
+
+if TYPE_CHECKING:
+    from app.session import Session
+    from stores.sqlite.catalogue import Collection
+
+PAGE = "report.html"
+
+
+@with_options
+def report(
+    collections: Annotated[
+        list[str], typer.Argument(help="Collections of documents.", show_default=False)
+    ],
+    *,
+    out: Annotated[
+        Path | None, path_option("--out", f"The page, an .html file [default: {PAGE}].")
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Put the advice into the collections' settings.")
+    ] = False,
+    yes: Yes = False,
+    options: CallerOptions,
+    as_json: Json = False,
+) -> None:
+    """Study collections side by side: ten figures, and the settings that they advise.
+
+    It counts what the caller sees. Advised chunks are made by the next ingest; nothing is erased.
+    """
+    target = out or (None if as_json else placed(Path(PAGE)))
+    if target is not None:
+        checked_out(target, (".html",))
+    if apply and not options.auth.operator:
+        raise CallerError(
+            "--apply is for the operator, since settings are those of all readers",
+            hint="leave out --user and --role",
+        )
+    with opened(options.settings()) as session:
+        named = session.catalogue.collections_named(
+            options.auth, joined_names(storables(collections))
+        )
+        found = [_studied(session, options, one) for one in named]
+        if target is not None:
+            advice = {study.collection: advice for study, advice in found}
+            write({target: study_page([study for study, _ in found], advice)})
+        if not as_json:
+            _print(found, target)
+        if apply:
+            _apply(session, named, found, yes=yes, quiet=as_json)
+    if as_json:
+        print_json({"collections": [_described(*one) for one in found], "applied": apply})
+
+
+def _studied(
+    session: Session, options: CallerOptions, collection: Collection
+) -> tuple[Study, list[Advice]]:
+    """Return the figures and the advice; raises CallerError for a collection that is empty."""
+    catalogue, auth = session.catalogue, options.auth
+    found = study(
+        collection.name,
+        collection.profile.name,
+        lambda: catalogue.visible_passages(auth, collection),
+    )
+    if not found.documents:
+        raise CallerError(
+            "a report needs documents", value=collection.name, hint="`carrel ingest` adds some"
+        )
+    return found, advise(found, session.index(collection).settings)
+
+
+def _described(study: Study, advice: Sequence[Advice]) -> dict[str, Any]:
+    return {**study.model_dump(mode="json"), "advice": [one.model_dump() for one in advice]}
+
+
+def _print(found: Sequence[tuple[Study, list[Advice]]], target: Path | None) -> None:
+    out = stdout()
+    for study, advice in found:
+        out.print(
+            f"[bold]{escape(study.collection)}[/bold]: {study.documents} documents,"
+            f" {study.passages} passages, {study.code_share:.0%} code"
+        )
+        if not advice:
+            out.print("  the settings are those that its figures advise")
+        for one in advice:
+            out.print(escape(f"  {one.setting}: {one.now} → {one.advised}: {one.why}"))
+    if target is not None:
+        out.print(f"[dim]written to {escape(shown(target))}[/dim]")
+
+
+def _apply(
+    session: Session,
+    named: Sequence[Collection],
+    found: Sequence[tuple[Study, list[Advice]]],
+    *,
+    yes: bool,
+    quiet: bool,
+) -> None:
+    """Change the profiles of collections, once a person has agreed."""
+    changed = [
+        (collection, advice) for collection, (_, advice) in zip(named, found, strict=True) if advice
+    ]
+    if not changed:
+        return
+    names = ", ".join(collection.name for collection, _ in changed)
+    if not yes:
+        if not asks():
+            raise CallerError(
+                f"nothing is changed without a terminal to ask on; it is the settings of {names}",
+                hint="add -y to change them without being asked",
+            )
+        if not agreed(f"Change these settings of {names}?"):
+            raise typer.Exit(1)
+    with working(session, f"settings of {names}", quiet=quiet):
+        for collection, advice in changed:
+            profile = advised_profile(collection.profile, advice)
+            session.intake.open_collection(collection.tenant, collection.name, profile)
+            given = {one.setting: one.advised for one in advice}
+            about = {"collection": collection.name, **given}
+            record(session.accounts, session.settings, "settings", collection.tenant, **about)
+    if not quiet:
+        stdout().print("searches use them now; `carrel ingest` of the same files cuts chunks anew")

@@ -1,0 +1,313 @@
+"""Study the documents of a collection: what they are, how they are written, what follows from it.
+
+The ten figures are those of the corpus study of a documentation assistant: documents by type, their
+sizes, lengths by type, vocabulary, depth of modules, references, code and text, readability,
+modules, sentences. All is counted from the passages that a caller may see.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from core.language import chinese
+from core.language.identifiers import is_identifier
+from core.language.scan import TOKEN, fold
+from core.language.sentences import sentence_spans
+from core.types import FrozenModel
+from ingest.quality.texts import Lengths, Spread, new_part
+from languages.language import known_languages
+from retrievers.factors import split_code
+
+SEGMENT = 1000  # words of a stretch whose vocabulary is counted, so that sizes compare
+LONGEST_NAME = 8  # words of a title that is looked for in other documents
+MODULES = 15  # that the figure names
+THIN = 2  # documents, up to which a module is thinly covered
+ENOUGH_WORDS = 30  # of a document in prose, below which its readability says little
+STEPS = {"sizes": 2000, "references": 3, "sentences": 5}
+BARS = 13
+
+_IMPORT = re.compile(r"^\s*(?:>>> )?(?:from|import)\s+([A-Za-z_]\w*(?:\.\w+)*)", re.MULTILINE)
+
+
+class TypeStudy(FrozenModel):
+    """Count the documents of one type; lengths are in characters."""
+
+    documents: int
+    median: int
+    mean: int
+    code: float
+
+
+class Vocabulary(FrozenModel):
+    """Count words in prose but function words; `richness` is the share of different ones.
+
+    `richness_1000` is its mean over stretches of SEGMENT words, None where there is none.
+    """
+
+    words: int
+    different: int
+    richness: float
+    richness_1000: float | None
+
+
+class ReadingEase(FrozenModel):
+    """Hold means over the documents in languages with a formula: Flesch's ease, Gunning's fog."""
+
+    documents: int
+    flesch: float | None
+    fog: float | None
+
+
+class Study(FrozenModel):
+    """Hold the figures of one collection; `modules` are those that most documents name."""
+
+    collection: str
+    profile: str
+    documents: int
+    passages: int
+    languages: dict[str, int]
+    types: dict[str, TypeStudy]
+    sizes: Spread
+    vocabulary: Vocabulary
+    module_depth: dict[int, int]
+    references: Spread
+    code_characters: int
+    text_characters: int
+    readability: ReadingEase
+    modules: dict[str, int]
+    thin_modules: list[str]
+    sentences: Spread
+
+    @property
+    def code_share(self) -> float:
+        """Return the share of all characters that are code, 0..1."""
+        whole = self.code_characters + self.text_characters
+        return self.code_characters / whole if whole else 0.0
+
+
+Name = tuple[str, ...]
+Rows = Callable[[], Iterable[Mapping[str, Any]]]
+
+
+class _Text(NamedTuple):
+    """Hold one document: its type, its prose and its code."""
+
+    row: int
+    language: str
+    type: str
+    metadata: dict[str, Any]
+    prose: str
+    code: str
+    passages: int
+
+    @property
+    def size(self) -> int:
+        return len(self.prose) + len(self.code)
+
+    @property
+    def code_size(self) -> int:
+        """Return the characters of code, as ingest counted them where it did."""
+        share = self.metadata.get("code_density")
+        return len(self.code) if share is None else round(float(share) * self.size)
+
+
+def study(collection: str, profile: str, rows: Rows) -> Study:
+    """Return the figures; `rows` gives what `visible_passages` does, each time it is called."""
+    counted = _Counts(_names(rows()))
+    for document in _documents(rows()):
+        counted.add(document)
+    return counted.study(collection, profile)
+
+
+def _names(rows: Iterable[Mapping[str, Any]]) -> dict[Name, int]:
+    """Return what documents are called: titles of several words, identifiers that they explain."""
+    found: dict[Name, int] = {}
+    for row_id, passages in groupby(rows, itemgetter("document")):
+        row = next(passages)
+        listed = json.loads(row["metadata"]).get("entries")
+        entries = [str(one.get("name")) for one in listed] if isinstance(listed, list) else []
+        for called in [row["title"], *filter(is_identifier, entries)]:
+            name = tuple(words_of(called))
+            if 1 < len(name) <= LONGEST_NAME or is_identifier(called):
+                found.setdefault(name, row_id)
+    return found
+
+
+def _documents(rows: Iterable[Mapping[str, Any]]) -> Iterator[_Text]:
+    """Yield the documents; what a passage repeats of the one before is left out."""
+    for row_id, passages in groupby(rows, itemgetter("document")):
+        parts: tuple[list[str], list[str]] = [], []
+        before, count = "", 0
+        for row in passages:
+            fresh = new_part(before, row["text"])
+            before, count = row["text"], count + 1
+            for lines, part in zip(split_code(row["kind"], fresh), parts, strict=True):
+                part += ["\n".join(lines)] if lines else []
+        metadata = json.loads(row["metadata"])
+        prose, code = map("\n\n".join, parts)
+        kind = _type(metadata) or ("record" if row["is_record"] else row["format"])
+        yield _Text(row_id, row["language"], kind, metadata, prose, code, count)
+
+
+def _type(metadata: Mapping[str, Any]) -> str:
+    """Return what an index calls a whole page, or else most of what is on it."""
+    entries, kinds = metadata.get("entries"), metadata.get("type")
+    listed = entries if isinstance(entries, list) else []
+    whole = (one.get("type") for one in listed if not one.get("anchor"))
+    return str(next(filter(None, [*whole, *(kinds if isinstance(kinds, list) else [kinds])]), ""))
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in its order, folded; Chinese is cut by its dictionary."""
+    found: list[str] = []
+    for match in TOKEN.finditer(text):
+        if match.lastgroup == "han":
+            found += [word for word, _, _ in chinese.segment(match.group(), "default")]
+        else:
+            found.append(fold(match.group()))
+    return found
+
+
+class _Counts:
+    """Count over documents; `names` are those by which they refer to one another."""
+
+    def __init__(self, names: Mapping[Name, int]) -> None:
+        self._names = names
+        self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # of names, by first word
+        for name in names:
+            self._lengths[name[0]].add(len(name))
+        self._passages = 0
+        self._languages: Counter[str] = Counter()
+        self._types: defaultdict[str, list[_Sizes]] = defaultdict(list)
+        self._spreads = {name: Lengths(step, BARS) for name, step in STEPS.items()}
+        self._words: Counter[str] = Counter()
+        self._stretches: list[float] = []
+        self._readable: list[tuple[float, float]] = []
+        self._declared: set[str] = set()
+        self._imported: set[str] = set()
+        self._named: Counter[str] = Counter()  # documents by dotted names, and beginnings of such
+
+    def add(self, document: _Text) -> None:
+        """Count one document."""
+        self._passages += document.passages
+        self._languages[document.language] += 1
+        self._types[document.type].append(_Sizes(document.size, document.code_size))
+        self._spreads["sizes"].add(document.size)
+        prose = words_of(document.prose)
+        self._count_words(document.language, prose)
+        self._count_sentences(document, prose)
+        everything = [*prose, *words_of(document.code)]
+        self._spreads["references"].add(len(self._referred(everything) - {document.row}))
+        self._count_modules(document, everything)
+
+    def _count_words(self, language: str, prose: Sequence[str]) -> None:
+        known = known_languages().get(language)
+        functional = known.stopwords if known else frozenset()
+        words = [word for word in prose if word not in functional]
+        self._words.update(words)
+        for start in range(0, len(words) - SEGMENT + 1, SEGMENT):
+            self._stretches.append(len(set(words[start : start + SEGMENT])) / SEGMENT)
+
+    def _count_sentences(self, document: _Text, prose: Sequence[str]) -> None:
+        spans = sentence_spans(document.prose)
+        lengths = [n for start, end in spans if (n := len(words_of(document.prose[start:end])))]
+        for length in lengths:
+            self._spreads["sentences"].add(length)
+        known = known_languages().get(document.language)
+        if known and known.readability and len(prose) >= ENOUGH_WORDS:
+            self._readable.append(known.readability.measure(prose, len(lengths)))
+
+    def _referred(self, words: Sequence[str]) -> set[int]:
+        """Return the documents that a text names."""
+        return {
+            self._names[name]
+            for start, word in enumerate(words)
+            if word in self._lengths
+            for length in self._lengths[word]
+            if (name := tuple(words[start : start + length])) in self._names
+        }
+
+    def _count_modules(self, document: _Text, words: Iterable[str]) -> None:
+        declared = document.metadata.get("module")
+        self._declared |= {declared.casefold()} if isinstance(declared, str) else set()
+        imported = {name.casefold() for name in _IMPORT.findall(document.code)}
+        self._imported |= imported
+        dotted = imported | self._declared & {str(declared).casefold()}
+        dotted |= {word for word in words if "." in word}
+        self._named.update({part for name in dotted for part in _beginnings(name)})
+
+    def study(self, collection: str, profile: str) -> Study:
+        """Return the figures."""
+        total = self._words.total()
+        flesch, fog = zip(*self._readable, strict=True) if self._readable else ((), ())
+        modules = (self._declared | self._imported) - {""}
+        covered = sorted(((self._named[name], name) for name in modules), key=_most_first)
+        roots = {name.partition(".")[0] for name in self._declared or [n for _, n in covered[:1]]}
+        types = sorted(self._types.items(), key=lambda item: (-len(item[1]), item[0]))
+        everything = [one for _, sizes in types for one in sizes]
+        return Study(
+            collection=collection,
+            profile=profile,
+            documents=len(everything),
+            passages=self._passages,
+            languages=dict(self._languages.most_common()),
+            types={kind: _type_study(sizes) for kind, sizes in types},
+            sizes=self._spreads["sizes"].spread(),
+            vocabulary=Vocabulary(
+                words=total,
+                different=len(self._words),
+                richness=round(len(self._words) / total, 4) if total else 0.0,
+                richness_1000=_mean(self._stretches, 4),
+            ),
+            module_depth=dict(sorted(Counter(name.count(".") for name in modules).items())),
+            references=self._spreads["references"].spread(),
+            code_characters=sum(one.code for one in everything),
+            text_characters=sum(one.size - one.code for one in everything),
+            readability=ReadingEase(
+                documents=len(self._readable), flesch=_mean(flesch, 1), fog=_mean(fog, 1)
+            ),
+            modules={name: count for count, name in covered[:MODULES]},
+            thin_modules=sorted(
+                name for n, name in covered if n <= THIN and name.partition(".")[0] in roots
+            ),
+            sentences=self._spreads["sentences"].spread(),
+        )
+
+
+class _Sizes(NamedTuple):
+    """Hold the characters of a document, and those that are code."""
+
+    size: int
+    code: int
+
+
+def _type_study(sizes: Sequence[_Sizes]) -> TypeStudy:
+    lengths = [one.size for one in sizes]
+    return TypeStudy(
+        documents=len(sizes),
+        median=round(statistics.median(lengths)),
+        mean=round(statistics.fmean(lengths)),
+        code=round(sum(one.code for one in sizes) / max(1, sum(lengths)), 3),
+    )
+
+
+def _beginnings(name: str) -> Iterator[str]:
+    """Yield a dotted name and what it is in: a.b.c, a.b and a."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
+
+
+def _most_first(counted: tuple[int, str]) -> tuple[int, str]:
+    return -counted[0], counted[1]
+
+
+def _mean(values: Sequence[float], digits: int) -> float | None:
+    return round(statistics.fmean(values), digits) if values else None
