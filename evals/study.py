@@ -21,7 +21,7 @@ from core.language.identifiers import is_identifier
 from core.language.scan import TOKEN, fold
 from core.language.sentences import sentence_spans
 from core.types import FrozenModel
-from ingest.quality.texts import Lengths, Spread, new_part
+from ingest.quality.texts import Spread, new_part
 from languages.language import known_languages
 from retrievers.factors import split_code
 
@@ -29,19 +29,28 @@ SEGMENT = 1000  # words of a stretch whose vocabulary is counted, so that sizes 
 LONGEST_NAME = 8  # words of a title that is looked for in other documents
 MODULES = 15  # that the figure names
 THIN = 2  # documents, up to which a module is thinly covered
+WHOLE = 0.95  # share of the sections of a type that its length of sections covers
 ENOUGH_WORDS = 30  # of a document in prose, below which its readability says little
-STEPS = {"sizes": 2000, "references": 3, "sentences": 5}
-BARS = 13
+# Where the bars of a figure begin; the last one has all that is larger.
+BARS = {
+    "sizes": (0, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000),
+    "references": (0, 1, 2, 3, 5, 10, 20, 50),
+    "sentences": (0, 5, 10, 15, 20, 25, 30, 40, 60),
+}
 
 _IMPORT = re.compile(r"^\s*(?:>>> )?(?:from|import)\s+([A-Za-z_]\w*(?:\.\w+)*)", re.MULTILINE)
 
 
 class TypeStudy(FrozenModel):
-    """Count the documents of one type; lengths are in characters."""
+    """Count the documents of one type; lengths are in characters.
+
+    `section` is the length up to which WHOLE of their sections are, `code` the share that is code.
+    """
 
     documents: int
     median: int
     mean: int
+    section: int
     code: float
 
 
@@ -106,6 +115,7 @@ class _Text(NamedTuple):
     prose: str
     code: str
     passages: int
+    sections: list[int]  # characters of each
 
     @property
     def size(self) -> int:
@@ -145,15 +155,18 @@ def _documents(rows: Iterable[Mapping[str, Any]]) -> Iterator[_Text]:
     for row_id, passages in groupby(rows, itemgetter("document")):
         parts: tuple[list[str], list[str]] = [], []
         before, count = "", 0
+        sections: Counter[str] = Counter()
         for row in passages:
             fresh = new_part(before, row["text"])
             before, count = row["text"], count + 1
+            sections[row["section"]] += len(fresh)
             for lines, part in zip(split_code(row["kind"], fresh), parts, strict=True):
                 part += ["\n".join(lines)] if lines else []
         metadata = json.loads(row["metadata"])
         prose, code = map("\n\n".join, parts)
         kind = _type(metadata) or ("record" if row["is_record"] else row["format"])
-        yield _Text(row_id, row["language"], kind, metadata, prose, code, count)
+        lengths = list(sections.values())
+        yield _Text(row_id, row["language"], kind, metadata, prose, code, count, lengths)
 
 
 def _type(metadata: Mapping[str, Any]) -> str:
@@ -186,8 +199,9 @@ class _Counts:
         self._passages = 0
         self._languages: Counter[str] = Counter()
         self._types: defaultdict[str, list[_Sizes]] = defaultdict(list)
-        self._spreads = {name: Lengths(step, BARS) for name, step in STEPS.items()}
+        self._values: dict[str, Counter[int]] = {name: Counter() for name in BARS}
         self._words: Counter[str] = Counter()
+        self._stretch: list[str] = []  # words that are no whole stretch yet
         self._stretches: list[float] = []
         self._readable: list[tuple[float, float]] = []
         self._declared: set[str] = set()
@@ -198,13 +212,15 @@ class _Counts:
         """Count one document."""
         self._passages += document.passages
         self._languages[document.language] += 1
-        self._types[document.type].append(_Sizes(document.size, document.code_size))
-        self._spreads["sizes"].add(document.size)
+        self._types[document.type].append(
+            _Sizes(document.size, document.code_size, document.sections)
+        )
+        self._values["sizes"][document.size] += 1
         prose = words_of(document.prose)
         self._count_words(document.language, prose)
         self._count_sentences(document, prose)
         everything = [*prose, *words_of(document.code)]
-        self._spreads["references"].add(len(self._referred(everything) - {document.row}))
+        self._values["references"][len(self._referred(everything) - {document.row})] += 1
         self._count_modules(document, everything)
 
     def _count_words(self, language: str, prose: Sequence[str]) -> None:
@@ -212,14 +228,15 @@ class _Counts:
         functional = known.stopwords if known else frozenset()
         words = [word for word in prose if word not in functional]
         self._words.update(words)
-        for start in range(0, len(words) - SEGMENT + 1, SEGMENT):
-            self._stretches.append(len(set(words[start : start + SEGMENT])) / SEGMENT)
+        self._stretch += words
+        while len(self._stretch) >= SEGMENT:
+            self._stretches.append(len(set(self._stretch[:SEGMENT])) / SEGMENT)
+            del self._stretch[:SEGMENT]
 
     def _count_sentences(self, document: _Text, prose: Sequence[str]) -> None:
         spans = sentence_spans(document.prose)
         lengths = [n for start, end in spans if (n := len(words_of(document.prose[start:end])))]
-        for length in lengths:
-            self._spreads["sentences"].add(length)
+        self._values["sentences"].update(lengths)
         known = known_languages().get(document.language)
         if known and known.readability and len(prose) >= ENOUGH_WORDS:
             self._readable.append(known.readability.measure(prose, len(lengths)))
@@ -259,7 +276,7 @@ class _Counts:
             passages=self._passages,
             languages=dict(self._languages.most_common()),
             types={kind: _type_study(sizes) for kind, sizes in types},
-            sizes=self._spreads["sizes"].spread(),
+            sizes=_spread(self._values, "sizes"),
             vocabulary=Vocabulary(
                 words=total,
                 different=len(self._words),
@@ -267,7 +284,7 @@ class _Counts:
                 richness_1000=_mean(self._stretches, 4),
             ),
             module_depth=dict(sorted(Counter(name.count(".") for name in modules).items())),
-            references=self._spreads["references"].spread(),
+            references=_spread(self._values, "references"),
             code_characters=sum(one.code for one in everything),
             text_characters=sum(one.size - one.code for one in everything),
             readability=ReadingEase(
@@ -277,23 +294,46 @@ class _Counts:
             thin_modules=sorted(
                 name for n, name in covered if n <= THIN and name.partition(".")[0] in roots
             ),
-            sentences=self._spreads["sentences"].spread(),
+            sentences=_spread(self._values, "sentences"),
         )
 
 
 class _Sizes(NamedTuple):
-    """Hold the characters of a document, and those that are code."""
+    """Hold the characters of a document, those that are code, and those of each section."""
 
     size: int
     code: int
+    sections: list[int]
+
+
+def _spread(values: Mapping[str, Counter[int]], name: str) -> Spread:
+    counts, edges = values[name], BARS[name]
+    lengths = sorted(counts.elements())
+    if not lengths:
+        return Spread()
+    ends = [*edges[1:], max(edges[-1] + 1, lengths[-1] + 1)]
+    bars = [
+        (start, end, sum(n for value, n in counts.items() if start <= value < end))
+        for start, end in zip(edges, ends, strict=True)
+    ]
+    return Spread(
+        count=len(lengths),
+        least=lengths[0],
+        median=round(statistics.median(lengths)),
+        mean=round(statistics.fmean(lengths), 1),
+        most=lengths[-1],
+        bars=bars,
+    )
 
 
 def _type_study(sizes: Sequence[_Sizes]) -> TypeStudy:
     lengths = [one.size for one in sizes]
+    sections = sorted(length for one in sizes for length in one.sections)
     return TypeStudy(
         documents=len(sizes),
         median=round(statistics.median(lengths)),
         mean=round(statistics.fmean(lengths)),
+        section=sections[round(WHOLE * (len(sections) - 1))],
         code=round(sum(one.code for one in sizes) / max(1, sum(lengths)), 3),
     )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from display.html import COLOURS, Markup, element, escaped, joined, table
 from display.runs import view_page
-from evals.study import MODULES, SEGMENT, THIN, Study, TypeStudy
+from evals.study import MODULES, SEGMENT, THIN, WHOLE, Study, TypeStudy
 from evals.study_advice import Advice
 from ingest.quality.texts import Spread
 
@@ -74,7 +74,9 @@ def figures(studies: Sequence[Study]) -> list[Figure]:
         Figure(
             "Length by type", "type", "median, thousands of characters",
             _by_key(studies, lambda one: {k: v.median / 1000 for k, v in _types(one).items()}),
-            written=thousands,
+            f"{WHOLE:.0%} of the sections have at most so many characters: "
+            + _each(studies, _section_lengths),
+            thousands,
         ),
         Figure(
             "Richness of vocabulary", "counted over", "different words per word of prose",
@@ -104,8 +106,7 @@ def figures(studies: Sequence[Study]) -> list[Figure]:
                 "code": [one.code_share for one in studies],
                 "text": [1 - one.code_share for one in studies],
             },
-            "Characters of code per character of text: "
-            + _each(studies, lambda one: f"{one.code_characters / max(1, one.text_characters):.2f}"),
+            f"Characters of code per character of text: {_each(studies, _code_ratio)}",
             "{:.1%}".format,
         ),
         Figure(
@@ -133,6 +134,14 @@ def figures(studies: Sequence[Study]) -> list[Figure]:
     ]  # fmt: skip
 
 
+def _section_lengths(one: Study) -> str:
+    return ", ".join(f"{kind} {found.section:,}" for kind, found in _types(one).items())
+
+
+def _code_ratio(one: Study) -> str:
+    return f"{one.code_characters / max(1, one.text_characters):.2f}"
+
+
 def _types(one: Study) -> dict[str, TypeStudy]:
     return dict(list(one.types.items())[:TYPES])
 
@@ -157,7 +166,7 @@ def _histogram(spreads: Sequence[Spread]) -> dict[str, Values]:
     rows: dict[str, Values] = {}
     for place, (start, end, _) in enumerate(longest[: last + 1]):
         name = f"{start:,}" if end == start + 1 else f"{start:,}–{end - 1:,}"
-        name = f"{start:,} and more" if place == len(longest) - 1 else name
+        name = f"{start:,} or more" if place == len(longest) - 1 else name
         rows[name] = [one.bars[place][2] / one.count if one.count else None for one in spreads]
     return rows
 
@@ -232,9 +241,15 @@ def _advice(one: Study, advice: Sequence[Advice]) -> Markup:
     if not advice:
         text = "The settings are those that its figures advise."
         return joined(title, element("p", {}, escaped(text)))
-    rows = [[escaped(part) for part in (a.setting, a.now, a.advised, a.why)] for a in advice]
+    shown = [
+        element(
+            "li",
+            {},
+            element("code", {}, escaped(f"{a.setting}: {a.now} → {a.advised}")),
+            element("div", {}, escaped(a.why)),
+        )
+        for a in advice
+    ]
     command = element("code", {}, escaped(f"carrel report {one.collection} --apply"))
-    applied = element(
-        "p", {}, escaped("Applied by "), command, escaped("; chunks change with the next ingest.")
-    )
-    return joined(title, table(["setting", "now", "advised", "why"], rows, set(), 1), applied)
+    note = escaped(" applies it; chunks change with the next ingest.")
+    return joined(title, element("ul", {}, *shown), element("p", {}, command, note))

@@ -151,8 +151,8 @@ class Catalogue(Protocol):
     def visible_passages(self, auth: AuthContext, collection: Collection) -> Iterator[Any]:
         """Yield every chunk the caller may see, in reading order.
 
-        A row has document (row id), title, format, language, is_record, metadata (JSON), kind and
-        text.
+        A row has document (row id), title, format, language, is_record, metadata (JSON), kind,
+        section and text.
         """
 
     def document_names(self, auth: AuthContext, collection_id: int) -> list[DocumentName]:

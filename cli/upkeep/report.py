@@ -13,8 +13,7 @@ from cli.arguments import Json, Yes, path_option
 from cli.options import CallerOptions, opened, storables, with_options, working
 from cli.server.access import record
 from cli.server.running import placed, shown
-from cli.terminal.output import agreed, asks, checked_out, plain_table, print_json, stdout
-from cli.terminal.output import write_files as write
+from cli.terminal.output import agreed, asks, checked_out, print_json, stdout, write_files
 from core.errors import CallerError
 from core.question import joined_names
 from evals.study import Study, study
@@ -34,6 +33,7 @@ def report(
         list[str], typer.Argument(help="Collections of documents.", show_default=False)
     ],
     *,
+    options: CallerOptions,
     out: Annotated[
         Path | None, path_option("--out", f"The page, an .html file [default: {PAGE}].")
     ] = None,
@@ -41,7 +41,6 @@ def report(
         bool, typer.Option("--apply", help="Put the advice into the collections' settings.")
     ] = False,
     yes: Yes = False,
-    options: CallerOptions,
     as_json: Json = False,
 ) -> None:
     """Study collections side by side: ten figures, and the settings that they advise.
@@ -62,8 +61,9 @@ def report(
         )
         found = [_studied(session, options, one) for one in named]
         if target is not None:
-            advice = {study.collection: advice for study, advice in found}
-            write({target: study_page([study for study, _ in found], advice)})
+            advice = {one.collection: given for one, given in found}
+            page = study_page([one for one, _ in found], advice)
+            write_files({target: page})
         if not as_json:
             _print(found, target)
         if apply:
@@ -89,21 +89,21 @@ def _studied(
     return found, advise(found, session.index(collection).settings)
 
 
-def _described(study: Study, advice: Sequence[Advice]) -> dict[str, Any]:
-    return {**study.model_dump(mode="json"), "advice": [one.model_dump() for one in advice]}
+def _described(found: Study, advice: Sequence[Advice]) -> dict[str, Any]:
+    return {**found.model_dump(mode="json"), "advice": [one.model_dump() for one in advice]}
 
 
 def _print(found: Sequence[tuple[Study, list[Advice]]], target: Path | None) -> None:
     out = stdout()
-    for study, advice in found:
+    for one, advice in found:
         out.print(
-            f"[bold]{escape(study.collection)}[/bold]: {study.documents} documents,"
-            f" {study.passages} passages, {study.code_share:.0%} code"
+            f"[bold]{escape(one.collection)}[/bold]: {one.documents} documents,"
+            f" {one.passages} passages, {one.code_share:.0%} code"
         )
         if not advice:
             out.print("  the settings are those that its figures advise")
-        for one in advice:
-            out.print(escape(f"  {one.setting}: {one.now} → {one.advised}: {one.why}"))
+        for part in advice:
+            out.print(escape(f"  {part.setting}: {part.now} → {part.advised} ({part.why})"))
     if target is not None:
         out.print(f"[dim]written to {escape(shown(target))}[/dim]")
 

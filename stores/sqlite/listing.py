@@ -107,7 +107,7 @@ class Listing(VisiblePassages):
         return self._database.read().execute(
             f"""{sums.compared_once(condition)}
                 SELECT c.document, d.title, d.format, d.language, d.is_record, d.metadata, c.kind,
-                    c.text FROM d CROSS JOIN chunks c ON c.document = d.id
+                    c.section, c.text FROM d CROSS JOIN chunks c ON c.document = d.id
                 WHERE {sums.SOUND_CHUNK} ORDER BY c.document, c.ordinal""",
             parameters,
         )
