@@ -17,19 +17,23 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from core.language import chinese
+from core.language.detect import detect_language
 from core.language.identifiers import is_identifier
 from core.language.scan import TOKEN, fold
 from core.language.sentences import sentence_spans
 from core.types import FrozenModel
-from ingest.quality.texts import Spread, new_part
+from ingest.quality.texts import Spread, new_part, other_signs
 from languages.language import known_languages
-from retrievers.factors import split_code
 
 SEGMENT = 1000  # words of a stretch whose vocabulary is counted, so that sizes compare
 LONGEST_NAME = 8  # words of a title that is looked for in other documents
 MODULES = 15  # that the figure names
 THIN = 2  # documents, up to which a module is thinly covered
 WHOLE = 0.95  # share of the sections of a type that its length of sections covers
+SAMPLE = 1500  # characters of prose that its language is told from
+# Share of signs but letters from which a paragraph is code, where a chunk may be a whole section: in
+# the documentation of JAX it finds three quarters of the code (n = 918,542 characters).
+CODE_SIGNS = 0.2
 ENOUGH_WORDS = 30  # of a document in prose, below which its readability says little
 # Where the bars of a figure begin; the last one has all that is larger.
 BARS = {
@@ -128,10 +132,13 @@ class _Text(NamedTuple):
         return len(self.code) if share is None else round(float(share) * self.size)
 
 
-def study(collection: str, profile: str, rows: Rows) -> Study:
-    """Return the figures; `rows` gives what `visible_passages` does, each time it is called."""
+def study(collection: str, profile: str, rows: Rows, *, mixed: bool = False) -> Study:
+    """Return the figures; `rows` gives what `visible_passages` does, each time it is called.
+
+    `mixed` says that chunks are whole sections, whose code has to be told from their text.
+    """
     counted = _Counts(_names(rows()))
-    for document in _documents(rows()):
+    for document in _documents(rows(), mixed=mixed):
         counted.add(document)
     return counted.study(collection, profile)
 
@@ -150,7 +157,7 @@ def _names(rows: Iterable[Mapping[str, Any]]) -> dict[Name, int]:
     return found
 
 
-def _documents(rows: Iterable[Mapping[str, Any]]) -> Iterator[_Text]:
+def _documents(rows: Iterable[Mapping[str, Any]], *, mixed: bool) -> Iterator[_Text]:
     """Yield the documents; what a passage repeats of the one before is left out."""
     for row_id, passages in groupby(rows, itemgetter("document")):
         parts: tuple[list[str], list[str]] = [], []
@@ -160,13 +167,17 @@ def _documents(rows: Iterable[Mapping[str, Any]]) -> Iterator[_Text]:
             fresh = new_part(before, row["text"])
             before, count = row["text"], count + 1
             sections[row["section"]] += len(fresh)
-            for lines, part in zip(split_code(row["kind"], fresh), parts, strict=True):
-                part += ["\n".join(lines)] if lines else []
+            for part in fresh.split("\n\n") if mixed else [fresh]:
+                parts[_is_code(row["kind"], part, mixed=mixed)].append(part)
         metadata = json.loads(row["metadata"])
-        prose, code = map("\n\n".join, parts)
+        prose, code = ("\n\n".join(filter(str.strip, part)) for part in parts)
         kind = _type(metadata) or ("record" if row["is_record"] else row["format"])
         lengths = list(sections.values())
         yield _Text(row_id, row["language"], kind, metadata, prose, code, count, lengths)
+
+
+def _is_code(kind: str, text: str, *, mixed: bool) -> bool:
+    return kind == "code" or (mixed and kind == "text" and other_signs(text) > CODE_SIGNS)
 
 
 def _type(metadata: Mapping[str, Any]) -> str:
@@ -237,7 +248,7 @@ class _Counts:
         spans = sentence_spans(document.prose)
         lengths = [n for start, end in spans if (n := len(words_of(document.prose[start:end])))]
         self._values["sentences"].update(lengths)
-        known = known_languages().get(document.language)
+        known = known_languages().get(detect_language(document.prose[:SAMPLE]))  # not as declared
         if known and known.readability and len(prose) >= ENOUGH_WORDS:
             self._readable.append(known.readability.measure(prose, len(lengths)))
 

@@ -39,23 +39,17 @@ _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uff00-\uff60]")
 
 def code_share(item: Evidence) -> float:
     """Return the share of a chunk's lines that are code, 0..1."""
-    prose, code = split_code(item.kind, item.text)
-    return len(code) / (len(prose) + len(code)) if code else 0.0
-
-
-def split_code(kind: str, text: str) -> tuple[list[str], list[str]]:
-    """Return the lines of a chunk that are prose, and those that are code; blank ones are none."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    if kind == "code":
-        return [], lines
-    prose: list[str] = []
-    code: list[str] = []
-    inside = False
+    if item.kind == "code":
+        return 1.0
+    lines = [line for line in item.text.splitlines() if line.strip()]
+    inside, code = False, 0
     for line in lines:
-        fence = _FENCE.match(line) is not None
-        inside ^= fence
-        (code if inside or fence or _CODE_LINE.match(line) else prose).append(line)
-    return prose, code
+        if _FENCE.match(line):
+            inside = not inside
+            code += 1
+        elif inside or _CODE_LINE.match(line):
+            code += 1
+    return code / len(lines) if lines else 0.0
 
 
 def is_index_page(item: Evidence) -> bool:

@@ -77,16 +77,18 @@ def _studied(
 ) -> tuple[Study, list[Advice]]:
     """Return the figures and the advice; raises CallerError for a collection that is empty."""
     catalogue, auth = session.catalogue, options.auth
+    settings = session.index(collection).settings
     found = study(
         collection.name,
         collection.profile.name,
         lambda: catalogue.visible_passages(auth, collection),
+        mixed=settings.ingest.chunker == "structural",
     )
     if not found.documents:
         raise CallerError(
             "a report needs documents", value=collection.name, hint="`carrel ingest` adds some"
         )
-    return found, advise(found, session.index(collection).settings)
+    return found, advise(found, settings)
 
 
 def _described(found: Study, advice: Sequence[Advice]) -> dict[str, Any]:
