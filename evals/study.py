@@ -31,8 +31,8 @@ MODULES = 15  # that the figure names
 THIN = 2  # documents, up to which a module is thinly covered
 WHOLE = 0.95  # share of the sections of a type that its length of sections covers
 SAMPLE = 1500  # characters of prose that its language is told from
-# Share of signs but letters from which a paragraph is code, where a chunk may be a whole section: in
-# the documentation of JAX it finds three quarters of the code (n = 918,542 characters).
+# Share of signs but letters from which a paragraph is code where a chunk may be a whole section: so
+# are three quarters of the code in the documentation of JAX (n = 918,542 characters).
 CODE_SIGNS = 0.2
 ENOUGH_WORDS = 30  # of a document in prose, below which its readability says little
 # Where the bars of a figure begin; the last one has all that is larger.
@@ -129,7 +129,8 @@ class _Text(NamedTuple):
     def code_size(self) -> int:
         """Return the characters of code, as ingest counted them where it did."""
         share = self.metadata.get("code_density")
-        return len(self.code) if share is None else round(float(share) * self.size)
+        known = isinstance(share, int | float) and 0 <= share <= 1
+        return round(share * self.size) if known else len(self.code)
 
 
 def study(collection: str, profile: str, rows: Rows, *, mixed: bool = False) -> Study:
@@ -148,11 +149,10 @@ def _names(rows: Iterable[Mapping[str, Any]]) -> dict[Name, int]:
     found: dict[Name, int] = {}
     for row_id, passages in groupby(rows, itemgetter("document")):
         row = next(passages)
-        listed = json.loads(row["metadata"]).get("entries")
-        entries = [str(one.get("name")) for one in listed] if isinstance(listed, list) else []
+        entries = [str(one.get("name")) for one in _entries(json.loads(row["metadata"]))]
         for called in [row["title"], *filter(is_identifier, entries)]:
             name = tuple(words_of(called))
-            if 1 < len(name) <= LONGEST_NAME or is_identifier(called):
+            if 1 < len(name) <= LONGEST_NAME or (name and is_identifier(called)):
                 found.setdefault(name, row_id)
     return found
 
@@ -180,11 +180,16 @@ def _is_code(kind: str, text: str, *, mixed: bool) -> bool:
     return kind == "code" or (mixed and kind == "text" and other_signs(text) > CODE_SIGNS)
 
 
+def _entries(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what an index lists of a page; the metadata of other files may hold anything."""
+    listed = metadata.get("entries")
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
 def _type(metadata: Mapping[str, Any]) -> str:
     """Return what an index calls a whole page, or else most of what is on it."""
-    entries, kinds = metadata.get("entries"), metadata.get("type")
-    listed = entries if isinstance(entries, list) else []
-    whole = (one.get("type") for one in listed if not one.get("anchor"))
+    kinds = metadata.get("type")
+    whole = (one.get("type") for one in _entries(metadata) if not one.get("anchor"))
     return str(next(filter(None, [*whole, *(kinds if isinstance(kinds, list) else [kinds])]), ""))
 
 
@@ -264,18 +269,18 @@ class _Counts:
 
     def _count_modules(self, document: _Text, words: Iterable[str]) -> None:
         declared = document.metadata.get("module")
-        self._declared |= {declared.casefold()} if isinstance(declared, str) else set()
+        own = {declared.casefold()} if isinstance(declared, str) and declared else set()
         imported = {name.casefold() for name in _IMPORT.findall(document.code)}
+        self._declared |= own
         self._imported |= imported
-        dotted = imported | self._declared & {str(declared).casefold()}
-        dotted |= {word for word in words if "." in word}
+        dotted = own | imported | {word for word in words if "." in word}
         self._named.update({part for name in dotted for part in _beginnings(name)})
 
     def study(self, collection: str, profile: str) -> Study:
         """Return the figures."""
         total = self._words.total()
         flesch, fog = zip(*self._readable, strict=True) if self._readable else ((), ())
-        modules = (self._declared | self._imported) - {""}
+        modules = self._declared | self._imported
         covered = sorted(((self._named[name], name) for name in modules), key=_most_first)
         roots = {name.partition(".")[0] for name in self._declared or [n for _, n in covered[:1]]}
         types = sorted(self._types.items(), key=lambda item: (-len(item[1]), item[0]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli.arguments import Json, Yes, path_option
+from cli.arguments import DEFAULT_USER, Json, Yes, path_option
 from cli.options import CallerOptions, opened, storables, with_options, working
 from cli.server.access import record
 from cli.server.running import placed, shown
@@ -50,11 +50,8 @@ def report(
     target = out or (None if as_json else placed(Path(PAGE)))
     if target is not None:
         checked_out(target, (".html",))
-    if apply and not options.auth.operator:
-        raise CallerError(
-            "--apply is for the operator, since settings are those of all readers",
-            hint="leave out --user and --role",
-        )
+    if apply:
+        _check_may_apply(options, yes=yes)
     with opened(options.settings()) as session:
         named = session.catalogue.collections_named(
             options.auth, joined_names(storables(collections))
@@ -70,6 +67,19 @@ def report(
             _apply(session, named, found, yes=yes, quiet=as_json)
     if as_json:
         print_json({"collections": [_described(*one) for one in found], "applied": apply})
+
+
+def _check_may_apply(options: CallerOptions, *, yes: bool) -> None:
+    if options.user != DEFAULT_USER:
+        raise CallerError(
+            "--apply is for the operator, since settings are those of all readers",
+            hint="leave out --user",
+        )
+    if not yes and not asks():
+        raise CallerError(
+            "settings are not changed without a terminal to ask on",
+            hint="add -y to change them without being asked",
+        )
 
 
 def _studied(
@@ -125,14 +135,8 @@ def _apply(
     if not changed:
         return
     names = ", ".join(collection.name for collection, _ in changed)
-    if not yes:
-        if not asks():
-            raise CallerError(
-                f"nothing is changed without a terminal to ask on; it is the settings of {names}",
-                hint="add -y to change them without being asked",
-            )
-        if not agreed(f"Change these settings of {names}?"):
-            raise typer.Exit(1)
+    if not yes and not agreed(f"Change these settings of {names}?"):
+        raise typer.Exit(1)
     with working(session, f"settings of {names}", quiet=quiet):
         for collection, advice in changed:
             profile = advised_profile(collection.profile, advice)
