@@ -16,6 +16,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
 from core.language import chinese
 from core.language.detect import detect_language
 from core.language.identifiers import is_identifier
@@ -53,33 +55,26 @@ class TypeStudy(FrozenModel):
 
     documents: int
     median: int
-    mean: int
     section: int
     code: float
 
 
-class Vocabulary(FrozenModel):
-    """Count words in prose but function words; `richness` is the share of different ones.
+class Advice(FrozenModel):
+    """Name a setting whose value the figures speak against, what they advise, and why."""
 
-    `richness_1000` is its mean over stretches of SEGMENT words, None where there is none.
-    """
-
-    words: int
-    different: int
-    richness: float
-    richness_1000: float | None
-
-
-class ReadingEase(FrozenModel):
-    """Hold means over the documents in languages with a formula: Flesch's ease, Gunning's fog."""
-
-    documents: int
-    flesch: float | None
-    fog: float | None
+    setting: str
+    now: Any
+    advised: Any
+    why: str
 
 
 class Study(FrozenModel):
-    """Hold the figures of one collection; `modules` are those that most documents name."""
+    """Hold the figures of one collection; `modules` are those that most documents name.
+
+    Function words are no `words`. `richness` is the share of different ones, `richness_1000` its
+    mean over stretches of SEGMENT. `flesch` and `fog` are means over the `readable` documents,
+    those in a language with such formulas.
+    """
 
     collection: str
     profile: str
@@ -88,29 +83,28 @@ class Study(FrozenModel):
     languages: dict[str, int]
     types: dict[str, TypeStudy]
     sizes: Spread
-    vocabulary: Vocabulary
+    words: int
+    richness: float
+    richness_1000: float | None
     module_depth: dict[int, int]
     references: Spread
-    code_characters: int
-    text_characters: int
-    readability: ReadingEase
+    code_share: float
+    readable: int
+    flesch: float | None
+    fog: float | None
     modules: dict[str, int]
     thin_modules: list[str]
     sentences: Spread
-
-    @property
-    def code_share(self) -> float:
-        """Return the share of all characters that are code, 0..1."""
-        whole = self.code_characters + self.text_characters
-        return self.code_characters / whole if whole else 0.0
+    advice: list[Advice] = Field(default_factory=list)
 
 
 Name = tuple[str, ...]
+_Sizes = tuple[int, int, list[int]]
 Rows = Callable[[], Iterable[Mapping[str, Any]]]
 
 
 class _Text(NamedTuple):
-    """Hold one document: its type, its prose and its code."""
+    """Hold one document: its type, its prose and its code, the characters of each section."""
 
     row: int
     language: str
@@ -119,18 +113,16 @@ class _Text(NamedTuple):
     prose: str
     code: str
     passages: int
-    sections: list[int]  # characters of each
+    sections: list[int]
 
     @property
-    def size(self) -> int:
-        return len(self.prose) + len(self.code)
-
-    @property
-    def code_size(self) -> int:
-        """Return the characters of code, as ingest counted them where it did."""
+    def sizes(self) -> _Sizes:
+        """Return the characters in all, of code (by ingest where it counted), of each section."""
+        size = len(self.prose) + len(self.code)
         share = self.metadata.get("code_density")
-        known = isinstance(share, int | float) and 0 <= share <= 1
-        return round(share * self.size) if known else len(self.code)
+        if isinstance(share, int | float) and 0 <= share <= 1:
+            return size, round(share * size), self.sections
+        return size, len(self.code), self.sections
 
 
 def study(collection: str, profile: str, rows: Rows, *, mixed: bool = False) -> Study:
@@ -228,10 +220,8 @@ class _Counts:
         """Count one document."""
         self._passages += document.passages
         self._languages[document.language] += 1
-        self._types[document.type].append(
-            _Sizes(document.size, document.code_size, document.sections)
-        )
-        self._values["sizes"][document.size] += 1
+        self._types[document.type].append(document.sizes)
+        self._values["sizes"][document.sizes[0]] += 1
         prose = words_of(document.prose)
         self._count_words(document.language, prose)
         self._count_sentences(document, prose)
@@ -278,80 +268,61 @@ class _Counts:
 
     def study(self, collection: str, profile: str) -> Study:
         """Return the figures."""
-        total = self._words.total()
-        flesch, fog = zip(*self._readable, strict=True) if self._readable else ((), ())
-        modules = self._declared | self._imported
-        covered = sorted(((self._named[name], name) for name in modules), key=_most_first)
+        words, known = self._words.total(), self._declared | self._imported
+        covered = sorted(((self._named[name], name) for name in known), key=_most_first)
         roots = {name.partition(".")[0] for name in self._declared or [n for _, n in covered[:1]]}
+        thin = [name for n, name in covered if n <= THIN and name.partition(".")[0] in roots]
         types = sorted(self._types.items(), key=lambda item: (-len(item[1]), item[0]))
-        everything = [one for _, sizes in types for one in sizes]
+        everything = [sizes for _, group in types for sizes in group]
         return Study(
             collection=collection,
             profile=profile,
             documents=len(everything),
             passages=self._passages,
             languages=dict(self._languages.most_common()),
-            types={kind: _type_study(sizes) for kind, sizes in types},
-            sizes=_spread(self._values, "sizes"),
-            vocabulary=Vocabulary(
-                words=total,
-                different=len(self._words),
-                richness=round(len(self._words) / total, 4) if total else 0.0,
-                richness_1000=_mean(self._stretches, 4),
-            ),
-            module_depth=dict(sorted(Counter(name.count(".") for name in modules).items())),
-            references=_spread(self._values, "references"),
-            code_characters=sum(one.code for one in everything),
-            text_characters=sum(one.size - one.code for one in everything),
-            readability=ReadingEase(
-                documents=len(self._readable), flesch=_mean(flesch, 1), fog=_mean(fog, 1)
-            ),
+            types={kind: _type_study(group) for kind, group in types},
+            words=words,
+            richness=round(len(self._words) / max(1, words), 4),
+            richness_1000=_mean(self._stretches, 4),
+            module_depth=dict(sorted(Counter(name.count(".") for name in known).items())),
+            code_share=_code_share(everything),
+            readable=len(self._readable),
+            flesch=_mean([ease for ease, _ in self._readable], 1),
+            fog=_mean([fog for _, fog in self._readable], 1),
             modules={name: count for count, name in covered[:MODULES]},
-            thin_modules=sorted(
-                name for n, name in covered if n <= THIN and name.partition(".")[0] in roots
-            ),
-            sentences=_spread(self._values, "sentences"),
+            thin_modules=sorted(thin),
+            **{name: _spread(counts, BARS[name]) for name, counts in self._values.items()},
         )
 
 
-class _Sizes(NamedTuple):
-    """Hold the characters of a document, those that are code, and those of each section."""
-
-    size: int
-    code: int
-    sections: list[int]
-
-
-def _spread(values: Mapping[str, Counter[int]], name: str) -> Spread:
-    counts, edges = values[name], BARS[name]
-    lengths = sorted(counts.elements())
-    if not lengths:
+def _spread(counts: Counter[int], edges: Sequence[int]) -> Spread:
+    values = sorted(counts.elements())
+    if not values:
         return Spread()
-    ends = [*edges[1:], max(edges[-1] + 1, lengths[-1] + 1)]
+    ends = [*edges[1:], max(edges[-1], values[-1]) + 1]
     bars = [
         (start, end, sum(n for value, n in counts.items() if start <= value < end))
         for start, end in zip(edges, ends, strict=True)
     ]
+    median, mean = round(statistics.median(values)), round(statistics.fmean(values), 1)
     return Spread(
-        count=len(lengths),
-        least=lengths[0],
-        median=round(statistics.median(lengths)),
-        mean=round(statistics.fmean(lengths), 1),
-        most=lengths[-1],
-        bars=bars,
+        count=len(values), least=values[0], median=median, mean=mean, most=values[-1], bars=bars
     )
 
 
-def _type_study(sizes: Sequence[_Sizes]) -> TypeStudy:
-    lengths = [one.size for one in sizes]
-    sections = sorted(length for one in sizes for length in one.sections)
+def _type_study(group: Sequence[_Sizes]) -> TypeStudy:
+    lengths = [size for size, _, _ in group]
+    sections = sorted(length for _, _, found in group for length in found)
     return TypeStudy(
-        documents=len(sizes),
+        documents=len(group),
         median=round(statistics.median(lengths)),
-        mean=round(statistics.fmean(lengths)),
         section=sections[round(WHOLE * (len(sections) - 1))],
-        code=round(sum(one.code for one in sizes) / max(1, sum(lengths)), 3),
+        code=_code_share(group),
     )
+
+
+def _code_share(group: Sequence[_Sizes]) -> float:
+    return round(sum(code for _, code, _ in group) / max(1, sum(size for size, _, _ in group)), 4)
 
 
 def _beginnings(name: str) -> Iterator[str]:

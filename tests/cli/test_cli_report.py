@@ -45,7 +45,7 @@ def test_the_advice_is_applied_and_holds_for_the_next_ingest(
     refused = carrel("report", "kites", "--out", target, "--apply", data=kites)
     refused.failed(2, "-y")
     applied = carrel("report", "kites", "--json", "--apply", "-y", data=kites).json
-    assert applied["applied"] and applied["collections"][0]["advice"]
+    assert applied["applied"] == ["kites"] and applied["collections"][0]["advice"]
     again = carrel("report", "kites", "--json", data=kites).json["collections"][0]
     assert again["advice"] == [] and again["documents"] == 1 and again["passages"] == 2
     assert carrel("ingest", tmp_path / "in/fly.md", "-c", "kites", data=kites).code == 0

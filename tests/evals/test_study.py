@@ -51,7 +51,8 @@ def test_documents_are_counted_by_type_with_their_lengths(kites: Study) -> None:
     assert set(kites.types) == {"guide", "markdown"}  # the page's own type, else the format
     assert kites.types["guide"].median == len(PROSE) + len(CODE)
     assert kites.types["guide"].section == len(PROSE)
-    assert kites.code_characters == len(CODE) and 0 < kites.code_share < 0.2
+    assert kites.types["guide"].code == pytest.approx(len(CODE) / 306, abs=1e-3)
+    assert 0 < kites.code_share < 0.2
     assert kites.sizes.count == 2 and sum(bar[2] for bar in kites.sizes.bars) == 2
 
 
@@ -68,15 +69,15 @@ def test_modules_are_declared_or_imported(kites: Study) -> None:
 def test_words_that_passages_repeat_are_counted_once() -> None:
     text = "A kite flies in the wind. It needs a long line."
     found = studied(row(1, text), row(1, f"{text[26:]} The kite lands."))
-    assert found.vocabulary.words == studied(row(1, f"{text} The kite lands.")).vocabulary.words
+    assert found.words == studied(row(1, f"{text} The kite lands.")).words
 
 
 def test_plain_words_are_easier_to_read_than_long_ones() -> None:
     hard = "Comprehensive internationalisation necessitates considerable organisational effort. "
     easy, difficult = studied(row(1, PROSE)), studied(row(1, hard * 6))
-    assert easy.readability.flesch is not None and difficult.readability.flesch is not None
-    assert easy.readability.flesch > 80 > 0 > difficult.readability.flesch
-    assert (easy.readability.fog or 0) < 8 < 20 < (difficult.readability.fog or 0)
+    assert easy.flesch is not None and difficult.flesch is not None
+    assert easy.flesch > 80 > 0 > difficult.flesch
+    assert (easy.fog or 0) < 8 < 20 < (difficult.fog or 0)
 
 
 @pytest.mark.parametrize(
@@ -89,13 +90,13 @@ def test_plain_words_are_easier_to_read_than_long_ones() -> None:
 )
 def test_readability_is_of_the_language_of_the_text(text: str, documents: int) -> None:
     found = studied(row(1, text, language="en"))  # wrongly declared
-    assert found.readability.documents == documents and found.vocabulary.words > 20
+    assert found.readable == documents and found.words > 20
 
 
 def test_code_in_a_chunk_of_a_whole_section_is_told_from_its_text() -> None:
     section = f"{PROSE}\n\nprint(jnp.max(jnp.abs(rows[0] - 1.0)))\n\n{PROSE}"
-    assert studied(row(1, section)).code_characters == 0  # a chunk of text alone
-    assert 30 < studied(row(1, section), mixed=True).code_characters < 50
+    assert studied(row(1, section)).code_share == 0  # a chunk of text alone
+    assert 0.06 < studied(row(1, section), mixed=True).code_share < 0.09
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,8 @@ def test_advice_changes_its_settings_alone(kites: Study) -> None:
 
 def test_the_page_has_ten_figures_and_nothing_that_runs(kites: Study) -> None:
     other = studied(row(1, PROSE), name="<b>calm</b>")
-    page = study_page([kites, other], {"kites": advise(kites, load_settings({})[0])})
+    found = kites.model_copy(update={"advice": advise(kites, load_settings({})[0])})
+    page = study_page([found, other])
     assert page.count("<figure>") == 10 and "<script" not in page and "<b>calm" not in page
     for text in ("1. Documents by type", "10. Length of sentences", "kite.sky", "Gunning fog"):
         assert text in page
