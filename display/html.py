@@ -9,6 +9,9 @@ from typing import NewType
 
 Markup = NewType("Markup", str)
 
+# Told apart with every kind of colour vision (Okabe and Ito 2008), and seen on black and white.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
+
 # What XML can not hold, and marks that would turn the direction of the text around them.
 UNSAFE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]"

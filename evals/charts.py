@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from display.html import COLOURS
 from evals.compare import ComparedGroup, Section
 from evals.summary import (
     LATENCY,
@@ -148,8 +149,6 @@ PAPER = "#ffffff"
 FONT = "DejaVu Sans"  # comes with matplotlib
 SALT = "carrel"
 LABEL = 32  # characters of a name in a chart, chosen
-# Told apart with every kind of colour vision (Okabe and Ito 2008), and seen on black and white.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
 
 _STYLE = {
     "font.family": [FONT],

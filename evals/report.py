@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 from core.errors import shorten
 from core.settings import Settings
-from display.html import Markup, bar, element, escaped, folded, joined, line, table
+from display.html import COLOURS, Markup, bar, element, escaped, folded, joined, line, table
 from display.runs import run_view, steps_view, view_page
 from evals.charts import (
-    COLOURS,
     WIDTH,
     Chart,
     ReportTable,

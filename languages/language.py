@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +26,29 @@ class Abbreviations(BaseModel):
     starters: str = ""
     after_number: str = ""
     after_words: str = ""
+
+
+class Readability(BaseModel):
+    """Say how Flesch's reading ease and Gunning's fog index are computed in a language.
+
+    `ease` is a constant, what a word of a sentence takes and what a syllable of a word takes;
+    `syllable` matches one, and words of `complex` syllables are difficult.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ease: tuple[float, float, float]
+    syllable: str
+    complex: int
+
+    def measure(self, words: Sequence[str], sentences: int) -> tuple[float, float]:
+        """Return ease and fog of a text with these words; Flesch 1948, Gunning 1952."""
+        syllables = [max(1, len(re.findall(self.syllable, word))) for word in words]
+        length = len(words) / max(1, sentences)
+        constant, per_word, per_syllable = self.ease
+        ease = constant - per_word * length - per_syllable * sum(syllables) / len(words)
+        difficult = sum(count >= self.complex for count in syllables) / len(words)
+        return ease, 0.4 * (length + 100 * difficult)
 
 
 class Language(BaseModel):
@@ -66,6 +90,7 @@ class Language(BaseModel):
     decade: str = ""
     born: tuple[str, ...] = ()
     abbreviations: Abbreviations = Field(default_factory=Abbreviations)
+    readability: Readability | None = None
 
     @cached_property
     def stopwords(self) -> frozenset[str]:

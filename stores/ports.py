@@ -148,6 +148,13 @@ class Catalogue(Protocol):
     ) -> list[dict[str, Any]]:
         """List the chunks `first` to `last` of a document the caller may see, in reading order."""
 
+    def visible_passages(self, auth: AuthContext, collection: Collection) -> Iterator[Any]:
+        """Yield every chunk the caller may see, in reading order.
+
+        A row has document (row id), title, format, language, is_record, metadata (JSON), kind,
+        section and text.
+        """
+
     def document_names(self, auth: AuthContext, collection_id: int) -> list[DocumentName]:
         """Return what the documents a caller may see are called, in the order of their sources."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from core.auth import AuthContext
@@ -101,6 +101,16 @@ class Listing(VisiblePassages):
             {**parameters, "id": document_id, "first": first, "last": last},
         )
         return [dict(row) for row in rows]
+
+    def visible_passages(self, auth: AuthContext, collection: Collection) -> Iterator[sqlite3.Row]:
+        condition, parameters = permission_filter(auth, collection.id, sums=False)
+        return self._database.read().execute(
+            f"""{sums.compared_once(condition)}
+                SELECT c.document, d.title, d.format, d.language, d.is_record, d.metadata, c.kind,
+                    c.section, c.text FROM d CROSS JOIN chunks c ON c.document = d.id
+                WHERE {sums.SOUND_CHUNK} ORDER BY c.document, c.ordinal""",
+            parameters,
+        )
 
     def document_names(self, auth: AuthContext, collection_id: int) -> list[DocumentName]:
         condition, parameters = permission_filter(auth, collection_id)

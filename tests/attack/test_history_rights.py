@@ -479,7 +479,18 @@ READ_COMMANDS = {"trace", "why", "replay", "conversations"}
 # They answer anew, by the rights of now, or are for whoever has the data directory's files.
 OTHER_COMMANDS = {
     *("demo", "ingest", "ask", "plan", "chat", "search", "collections", "documents", "status"),
-    *("quality", "doctor", "config", "reindex", "acl", "forget", "backup", "restore", "serve"),
+    *(
+        "quality",
+        "report",
+        "doctor",
+        "config",
+        "reindex",
+        "acl",
+        "forget",
+        "backup",
+        "restore",
+        "serve",
+    ),
     *("keys", "audit", "eval", "models", "llm"),
     # By the rights of now as well: tests/retrievers/test_tree.py, tests/graph/test_remembering.py.
     *("tree", "memory", "recommend", "feedback"),

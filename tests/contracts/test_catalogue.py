@@ -350,6 +350,7 @@ def test_lists_have_what_the_caller_may_see(
     assert [one.source for one in answers.document_names(auth, parted.id)] == seen
     assert (answers.describe_document(auth, parted, "c") is not None) is ("c" in seen)
     assert bool(answers.list_passages(auth, parted, "c", 0, 9)) is ("c" in seen)
+    assert len({one["document"] for one in answers.visible_passages(auth, parted)}) == len(seen)
     answers.check_fields(auth, [parted], [parse_filter("shelf=A")])
     if "c" in seen:
         answers.check_fields(auth, [parted], [parse_filter("drawer=B")])
