@@ -1,18 +1,13 @@
-"""Study the documents of a collection: what they are, how they are written, what follows from it.
-
-The ten figures are those of the corpus study of a documentation assistant: documents by type, their
-sizes, lengths by type, vocabulary, depth of modules, references, code and text, readability,
-modules, sentences. All is counted from the passages that a caller may see.
-"""
+"""Study the documents of a collection, from the passages of them that a caller may see."""
 
 from __future__ import annotations
 
 import json
 import re
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -98,31 +93,26 @@ class Study(FrozenModel):
     advice: list[Advice] = Field(default_factory=list)
 
 
-Name = tuple[str, ...]
-_Sizes = tuple[int, int, list[int]]
 Rows = Callable[[], Iterable[Mapping[str, Any]]]
+Names = dict[tuple[str, ...], int]  # rows of documents, by the words of what they are called
 
 
-class _Text(NamedTuple):
-    """Hold one document: its type, its prose and its code, the characters of each section."""
+class _Counted(NamedTuple):
+    """Hold what is counted of one document; `named` are dotted names and what they are in."""
 
-    row: int
     language: str
     type: str
-    metadata: dict[str, Any]
-    prose: str
-    code: str
     passages: int
+    size: int
+    code: int
     sections: list[int]
-
-    @property
-    def sizes(self) -> _Sizes:
-        """Return the characters in all, of code (by ingest where it counted), of each section."""
-        size = len(self.prose) + len(self.code)
-        share = self.metadata.get("code_density")
-        if isinstance(share, int | float) and 0 <= share <= 1:
-            return size, round(share * size), self.sections
-        return size, len(self.code), self.sections
+    words: list[str]
+    sentences: list[int]
+    readability: tuple[float, float] | None
+    references: int
+    declared: set[str]
+    imported: set[str]
+    named: set[str]
 
 
 def study(collection: str, profile: str, rows: Rows, *, mixed: bool = False) -> Study:
@@ -130,15 +120,40 @@ def study(collection: str, profile: str, rows: Rows, *, mixed: bool = False) -> 
 
     `mixed` says that chunks are whole sections, whose code has to be told from their text.
     """
-    counted = _Counts(_names(rows()))
-    for document in _documents(rows(), mixed=mixed):
-        counted.add(document)
-    return counted.study(collection, profile)
+    names = _names(rows())
+    found = [
+        _counted(list(passages), names, mixed=mixed)
+        for _, passages in groupby(rows(), itemgetter("document"))
+    ]
+    kinds = [kind for kind, _ in Counter(one.type for one in found).most_common()]
+    words = [word for one in found for word in one.words]
+    ends = range(SEGMENT, len(words) + 1, SEGMENT)
+    stretches = [words[end - SEGMENT : end] for end in ends]
+    readable = [one.readability for one in found if one.readability]
+    return Study(
+        collection=collection,
+        profile=profile,
+        documents=len(found),
+        passages=sum(one.passages for one in found),
+        languages=dict(Counter(one.language for one in found).most_common()),
+        types={kind: _type_study([one for one in found if one.type == kind]) for kind in kinds},
+        sizes=_spread([one.size for one in found], "sizes"),
+        words=len(words),
+        richness=round(len(set(words)) / max(1, len(words)), 4),
+        richness_1000=_mean([len(set(part)) / SEGMENT for part in stretches], 4),
+        references=_spread([one.references for one in found], "references"),
+        code_share=_code_share(found),
+        readable=len(readable),
+        flesch=_mean([ease for ease, _ in readable], 1),
+        fog=_mean([fog for _, fog in readable], 1),
+        sentences=_spread([length for one in found for length in one.sentences], "sentences"),
+        **_modules(found),
+    )
 
 
-def _names(rows: Iterable[Mapping[str, Any]]) -> dict[Name, int]:
+def _names(rows: Iterable[Mapping[str, Any]]) -> Names:
     """Return what documents are called: titles of several words, identifiers that they explain."""
-    found: dict[Name, int] = {}
+    found: Names = {}
     for row_id, passages in groupby(rows, itemgetter("document")):
         row = next(passages)
         entries = [str(one.get("name")) for one in _entries(json.loads(row["metadata"]))]
@@ -149,27 +164,43 @@ def _names(rows: Iterable[Mapping[str, Any]]) -> dict[Name, int]:
     return found
 
 
-def _documents(rows: Iterable[Mapping[str, Any]], *, mixed: bool) -> Iterator[_Text]:
-    """Yield the documents; what a passage repeats of the one before is left out."""
-    for row_id, passages in groupby(rows, itemgetter("document")):
-        parts: tuple[list[str], list[str]] = [], []
-        before, count = "", 0
-        sections: Counter[str] = Counter()
-        for row in passages:
-            fresh = new_part(before, row["text"])
-            before, count = row["text"], count + 1
-            sections[row["section"]] += len(fresh)
-            for part in fresh.split("\n\n") if mixed else [fresh]:
-                parts[_is_code(row["kind"], part, mixed=mixed)].append(part)
-        metadata = json.loads(row["metadata"])
-        prose, code = ("\n\n".join(filter(str.strip, part)) for part in parts)
-        kind = _type(metadata) or ("record" if row["is_record"] else row["format"])
-        lengths = list(sections.values())
-        yield _Text(row_id, row["language"], kind, metadata, prose, code, count, lengths)
-
-
-def _is_code(kind: str, text: str, *, mixed: bool) -> bool:
-    return kind == "code" or (mixed and kind == "text" and other_signs(text) > CODE_SIGNS)
+def _counted(passages: Sequence[Mapping[str, Any]], names: Names, *, mixed: bool) -> _Counted:
+    """Count one document; what a passage repeats of the one before is left out."""
+    row, metadata = passages[0], json.loads(passages[0]["metadata"])
+    parts: tuple[list[str], list[str]] = [], []
+    sections: Counter[str] = Counter()
+    for before, passage in zip([{"text": ""}, *passages], passages, strict=False):
+        fresh = new_part(before["text"], passage["text"])
+        sections[passage["section"]] += len(fresh)
+        for part in fresh.split("\n\n") if mixed else [fresh]:
+            is_code = mixed and passage["kind"] == "text" and other_signs(part) > CODE_SIGNS
+            parts[is_code or passage["kind"] == "code"].append(part)
+    prose, code = ("\n\n".join(filter(str.strip, part)) for part in parts)
+    size, density = len(prose) + len(code), metadata.get("code_density")
+    counted = isinstance(density, int | float) and 0 <= density <= 1  # by ingest, exactly
+    words, module = words_of(prose), metadata.get("module")
+    spans = sentence_spans(prose)
+    sentences = [n for start, end in spans if (n := len(words_of(prose[start:end])))]
+    declared = {module.casefold()} if isinstance(module, str) and module else set()
+    imported = {name.casefold() for name in _IMPORT.findall(code)}
+    everything = [*words, *words_of(code)]
+    dotted = declared | imported | {word for word in everything if "." in word}
+    known = known_languages().get(row["language"])
+    return _Counted(
+        language=row["language"],
+        type=_type(metadata) or ("record" if row["is_record"] else row["format"]),
+        passages=len(passages),
+        size=size,
+        code=round(density * size) if counted else len(code),
+        sections=list(sections.values()),
+        words=[word for word in words if known is None or word not in known.stopwords],
+        sentences=sentences,
+        readability=_readability(prose, words, len(sentences)),
+        references=len(_referred(everything, names) - {row["document"]}),
+        declared=declared,
+        imported=imported,
+        named={part for name in dotted for part in _beginnings(name)},
+    )
 
 
 def _entries(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -196,133 +227,61 @@ def words_of(text: str) -> list[str]:
     return found
 
 
-class _Counts:
-    """Count over documents; `names` are those by which they refer to one another."""
-
-    def __init__(self, names: Mapping[Name, int]) -> None:
-        self._names = names
-        self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # of names, by first word
-        for name in names:
-            self._lengths[name[0]].add(len(name))
-        self._passages = 0
-        self._languages: Counter[str] = Counter()
-        self._types: defaultdict[str, list[_Sizes]] = defaultdict(list)
-        self._values: dict[str, Counter[int]] = {name: Counter() for name in BARS}
-        self._words: Counter[str] = Counter()
-        self._stretch: list[str] = []  # words that are no whole stretch yet
-        self._stretches: list[float] = []
-        self._readable: list[tuple[float, float]] = []
-        self._declared: set[str] = set()
-        self._imported: set[str] = set()
-        self._named: Counter[str] = Counter()  # documents by dotted names, and beginnings of such
-
-    def add(self, document: _Text) -> None:
-        """Count one document."""
-        self._passages += document.passages
-        self._languages[document.language] += 1
-        self._types[document.type].append(document.sizes)
-        self._values["sizes"][document.sizes[0]] += 1
-        prose = words_of(document.prose)
-        self._count_words(document.language, prose)
-        self._count_sentences(document, prose)
-        everything = [*prose, *words_of(document.code)]
-        self._values["references"][len(self._referred(everything) - {document.row})] += 1
-        self._count_modules(document, everything)
-
-    def _count_words(self, language: str, prose: Sequence[str]) -> None:
-        known = known_languages().get(language)
-        functional = known.stopwords if known else frozenset()
-        words = [word for word in prose if word not in functional]
-        self._words.update(words)
-        self._stretch += words
-        while len(self._stretch) >= SEGMENT:
-            self._stretches.append(len(set(self._stretch[:SEGMENT])) / SEGMENT)
-            del self._stretch[:SEGMENT]
-
-    def _count_sentences(self, document: _Text, prose: Sequence[str]) -> None:
-        spans = sentence_spans(document.prose)
-        lengths = [n for start, end in spans if (n := len(words_of(document.prose[start:end])))]
-        self._values["sentences"].update(lengths)
-        known = known_languages().get(detect_language(document.prose[:SAMPLE]))  # not as declared
-        if known and known.readability and len(prose) >= ENOUGH_WORDS:
-            self._readable.append(known.readability.measure(prose, len(lengths)))
-
-    def _referred(self, words: Sequence[str]) -> set[int]:
-        """Return the documents that a text names."""
-        return {
-            self._names[name]
-            for start, word in enumerate(words)
-            if word in self._lengths
-            for length in self._lengths[word]
-            if (name := tuple(words[start : start + length])) in self._names
-        }
-
-    def _count_modules(self, document: _Text, words: Iterable[str]) -> None:
-        declared = document.metadata.get("module")
-        own = {declared.casefold()} if isinstance(declared, str) and declared else set()
-        imported = {name.casefold() for name in _IMPORT.findall(document.code)}
-        self._declared |= own
-        self._imported |= imported
-        dotted = own | imported | {word for word in words if "." in word}
-        self._named.update({part for name in dotted for part in _beginnings(name)})
-
-    def study(self, collection: str, profile: str) -> Study:
-        """Return the figures."""
-        words, known = self._words.total(), self._declared | self._imported
-        covered = sorted(((self._named[name], name) for name in known), key=_most_first)
-        roots = {name.partition(".")[0] for name in self._declared or [n for _, n in covered[:1]]}
-        thin = [name for n, name in covered if n <= THIN and name.partition(".")[0] in roots]
-        types = sorted(self._types.items(), key=lambda item: (-len(item[1]), item[0]))
-        everything = [sizes for _, group in types for sizes in group]
-        return Study(
-            collection=collection,
-            profile=profile,
-            documents=len(everything),
-            passages=self._passages,
-            languages=dict(self._languages.most_common()),
-            types={kind: _type_study(group) for kind, group in types},
-            words=words,
-            richness=round(len(self._words) / max(1, words), 4),
-            richness_1000=_mean(self._stretches, 4),
-            module_depth=dict(sorted(Counter(name.count(".") for name in known).items())),
-            code_share=_code_share(everything),
-            readable=len(self._readable),
-            flesch=_mean([ease for ease, _ in self._readable], 1),
-            fog=_mean([fog for _, fog in self._readable], 1),
-            modules={name: count for count, name in covered[:MODULES]},
-            thin_modules=sorted(thin),
-            **{name: _spread(counts, BARS[name]) for name, counts in self._values.items()},
-        )
+def _readability(prose: str, words: list[str], sentences: int) -> tuple[float, float] | None:
+    known = known_languages().get(detect_language(prose[:SAMPLE]))  # which may be declared wrongly
+    if known is None or known.readability is None or len(words) < ENOUGH_WORDS:
+        return None
+    return known.readability.measure(words, sentences)
 
 
-def _spread(counts: Counter[int], edges: Sequence[int]) -> Spread:
-    values = sorted(counts.elements())
+def _referred(words: list[str], names: Names) -> set[int]:
+    """Return the documents that a text names."""
+    return {
+        names[name]
+        for start in range(len(words))
+        for length in range(1, LONGEST_NAME + 1)
+        if (name := tuple(words[start : start + length])) in names
+    }
+
+
+def _modules(found: Sequence[_Counted]) -> dict[str, Any]:
+    """Return how deep modules are, which ones most documents name, and which hardly any does."""
+    declared = {name for one in found for name in one.declared}
+    modules = declared.union(*(one.imported for one in found))
+    named = Counter(name for one in found for name in one.named & modules)
+    covered = sorted(named, key=lambda name: (-named[name], name))
+    roots = {name.partition(".")[0] for name in declared or covered[:1]}
+    thin = [name for name in covered if named[name] <= THIN and name.partition(".")[0] in roots]
+    return {
+        "module_depth": dict(sorted(Counter(name.count(".") for name in modules).items())),
+        "modules": {name: named[name] for name in covered[:MODULES]},
+        "thin_modules": sorted(thin),
+    }
+
+
+def _spread(values: list[int], name: str) -> Spread:
     if not values:
         return Spread()
-    ends = [*edges[1:], max(edges[-1], values[-1]) + 1]
-    bars = [
-        (start, end, sum(n for value, n in counts.items() if start <= value < end))
-        for start, end in zip(edges, ends, strict=True)
-    ]
+    most = max(values)
+    edges = [*BARS[name], max(BARS[name][-1], most) + 1]
+    bars = [(a, b, sum(a <= value < b for value in values)) for a, b in pairwise(edges)]
     median, mean = round(statistics.median(values)), round(statistics.fmean(values), 1)
-    return Spread(
-        count=len(values), least=values[0], median=median, mean=mean, most=values[-1], bars=bars
-    )
+    count, least = len(values), min(values)
+    return Spread(count=count, least=least, median=median, mean=mean, most=most, bars=bars)
 
 
-def _type_study(group: Sequence[_Sizes]) -> TypeStudy:
-    lengths = [size for size, _, _ in group]
-    sections = sorted(length for _, _, found in group for length in found)
+def _type_study(group: Sequence[_Counted]) -> TypeStudy:
+    sections = sorted(length for one in group for length in one.sections)
     return TypeStudy(
         documents=len(group),
-        median=round(statistics.median(lengths)),
+        median=round(statistics.median(one.size for one in group)),
         section=sections[round(WHOLE * (len(sections) - 1))],
         code=_code_share(group),
     )
 
 
-def _code_share(group: Sequence[_Sizes]) -> float:
-    return round(sum(code for _, code, _ in group) / max(1, sum(size for size, _, _ in group)), 4)
+def _code_share(group: Sequence[_Counted]) -> float:
+    return round(sum(one.code for one in group) / max(1, sum(one.size for one in group)), 4)
 
 
 def _beginnings(name: str) -> Iterator[str]:
@@ -330,10 +289,6 @@ def _beginnings(name: str) -> Iterator[str]:
     while name:
         yield name
         name = name.rpartition(".")[0]
-
-
-def _most_first(counted: tuple[int, str]) -> tuple[int, str]:
-    return -counted[0], counted[1]
 
 
 def _mean(values: Sequence[float], digits: int) -> float | None:

@@ -16,8 +16,8 @@ TYPES = 12  # that a figure shows, the most frequent first
 STYLE = """
 .carrel-view figure { margin: 2rem 0; }
 .carrel-view figcaption { margin-bottom: .5em; }
-.carrel-view .legend span { margin-right: 1.2em; white-space: nowrap; }
-.carrel-view .swatch { display: inline-block; width: .8em; height: .8em; margin-right: .35em; }
+.carrel-view .swatch { display: inline-block; width: .8em; height: .8em; margin: 0 .35em 0 1em; }
+.carrel-view .swatch:first-child { margin-left: 0; }
 .carrel-view .rows { display: grid; grid-template-columns: minmax(5.5rem, max-content) 1fr;
   gap: .3em .8em; font-size: .9em; }
 .carrel-view .rows > .label { text-align: right; overflow-wrap: anywhere; max-width: 13rem; }
@@ -76,7 +76,7 @@ def figures(studies: Sequence[Study]) -> list[Figure]:
     def histogram(title: str, what: str, measure: str, name: str, note: str = "") -> Figure:
         spreads: list[Spread] = [getattr(one, name) for one in studies]
         values = {one.collection: spread for one, spread in zip(studies, spreads, strict=True)}
-        note += each(lambda one: _spread_text(values[one.collection]))
+        note += each(lambda one: _spread(values[one.collection]))
         return Figure(title, what, f"share of the {measure}", _histogram(spreads), note, PERCENT)
 
     sections = each(lambda one: ", ".join(f"{k} {v.section:,}" for k, v in one.types.items()))
@@ -145,7 +145,7 @@ def _histogram(spreads: Sequence[Spread]) -> dict[str, Values]:
     return found
 
 
-def _spread_text(one: Spread) -> str:
+def _spread(one: Spread) -> str:
     return f"median {one.median:,}, mean {one.mean:,.1f}, most {one.most:,}"
 
 
@@ -166,21 +166,14 @@ def _drawn(number: int, figure: Figure, names: Sequence[str]) -> Markup:
         cells.append(element("div", {"class": "label"}, escaped(label)))
         cells.append(element("div", {}, *map(bar, range(len(names)), values)))
     legend = [
-        element(
-            "span", {}, element("span", {"class": "swatch", "style": _colour(n)}), escaped(name)
-        )
+        joined(element("span", {"class": "swatch", "style": _colour(n)}), escaped(f"{name} "))
         for n, name in enumerate(names)
     ]
     title = element("strong", {}, escaped(f"{number}. {figure.title}"))
-    return element(
-        "figure",
-        {},
-        element("figcaption", {}, title, element("div", {}, escaped(figure.note))),
-        *([element("p", {"class": "legend"}, *legend)] if len(names) > 1 else []),
-        element("div", {"class": "rows"}, *cells)
-        if given
-        else element("p", {}, escaped("There is nothing to show.")),
-    )
+    caption = element("figcaption", {}, title, element("div", {}, escaped(figure.note)))
+    shown = [element("p", {"class": "legend"}, *legend)] if len(names) > 1 else []
+    shown.append(element("div", {"class": "rows"}, *cells) if given else escaped("Nothing."))
+    return element("figure", {}, caption, *shown)
 
 
 def _colour(place: int) -> str:

@@ -29,23 +29,20 @@ class Abbreviations(BaseModel):
 
 
 class Readability(BaseModel):
-    """Say how Flesch's reading ease and Gunning's fog index are computed in a language.
+    """Say how easy a language is to read: Flesch's ease (1948) and Gunning's fog (1952).
 
-    `ease` is a constant, what a word of a sentence takes and what a syllable of a word takes;
-    `syllable` matches one, and words of `complex` syllables are difficult.
+    `ease` is a constant and what words per sentence and syllables per word take from it; words of
+    `complex` syllables, which `syllable` matches, are difficult.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ease: tuple[float, float, float]
     syllable: str
     complex: int
 
     def measure(self, words: Sequence[str], sentences: int) -> tuple[float, float]:
-        """Return ease and fog of a text with these words; Flesch 1948, Gunning 1952."""
+        """Return ease and fog of a text with these words."""
         syllables = [max(1, len(re.findall(self.syllable, word))) for word in words]
-        length = len(words) / max(1, sentences)
-        constant, per_word, per_syllable = self.ease
+        length, (constant, per_word, per_syllable) = len(words) / max(1, sentences), self.ease
         ease = constant - per_word * length - per_syllable * sum(syllables) / len(words)
         difficult = sum(count >= self.complex for count in syllables) / len(words)
         return ease, 0.4 * (length + 100 * difficult)
