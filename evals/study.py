@@ -6,7 +6,7 @@ import json
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -199,7 +199,7 @@ def _counted(passages: Sequence[Mapping[str, Any]], names: Names, *, mixed: bool
         references=len(_referred(everything, names) - {row["document"]}),
         declared=declared,
         imported=imported,
-        named={part for name in dotted for part in _beginnings(name)},
+        named={name.rsplit(".", n)[0] for name in dotted for n in range(name.count(".") + 1)},
     )
 
 
@@ -282,13 +282,6 @@ def _type_study(group: Sequence[_Counted]) -> TypeStudy:
 
 def _code_share(group: Sequence[_Counted]) -> float:
     return round(sum(one.code for one in group) / max(1, sum(one.size for one in group)), 4)
-
-
-def _beginnings(name: str) -> Iterator[str]:
-    """Yield a dotted name and what it is in: a.b.c, a.b and a."""
-    while name:
-        yield name
-        name = name.rpartition(".")[0]
 
 
 def _mean(values: Sequence[float], digits: int) -> float | None:
