@@ -97,7 +97,7 @@ Rows = Callable[[], Iterable[Mapping[str, Any]]]
 Names = dict[tuple[str, ...], int]  # rows of documents, by the words of what they are called
 
 
-class _Counted(NamedTuple):
+class _DocumentCounts(NamedTuple):
     """Hold what is counted of one document; `named` are dotted names and what they are in."""
 
     language: str
@@ -164,7 +164,9 @@ def _names(rows: Iterable[Mapping[str, Any]]) -> Names:
     return found
 
 
-def _counted(passages: Sequence[Mapping[str, Any]], names: Names, *, mixed: bool) -> _Counted:
+def _counted(
+    passages: Sequence[Mapping[str, Any]], names: Names, *, mixed: bool
+) -> _DocumentCounts:
     """Count one document; what a passage repeats of the one before is left out."""
     row, metadata = passages[0], json.loads(passages[0]["metadata"])
     parts: tuple[list[str], list[str]] = [], []
@@ -186,7 +188,7 @@ def _counted(passages: Sequence[Mapping[str, Any]], names: Names, *, mixed: bool
     everything = [*words, *words_of(code)]
     dotted = declared | imported | {word for word in everything if "." in word}
     known = known_languages().get(row["language"])
-    return _Counted(
+    return _DocumentCounts(
         language=row["language"],
         type=_type(metadata) or ("record" if row["is_record"] else row["format"]),
         passages=len(passages),
@@ -244,7 +246,7 @@ def _referred(words: list[str], names: Names) -> set[int]:
     }
 
 
-def _modules(found: Sequence[_Counted]) -> dict[str, Any]:
+def _modules(found: Sequence[_DocumentCounts]) -> dict[str, Any]:
     """Return how deep modules are, which ones most documents name, and which hardly any does."""
     declared = {name for one in found for name in one.declared}
     modules = declared.union(*(one.imported for one in found))
@@ -270,7 +272,7 @@ def _spread(values: list[int], name: str) -> Spread:
     return Spread(count=count, least=least, median=median, mean=mean, most=most, bars=bars)
 
 
-def _type_study(group: Sequence[_Counted]) -> TypeStudy:
+def _type_study(group: Sequence[_DocumentCounts]) -> TypeStudy:
     sections = sorted(length for one in group for length in one.sections)
     return TypeStudy(
         documents=len(group),
@@ -280,7 +282,7 @@ def _type_study(group: Sequence[_Counted]) -> TypeStudy:
     )
 
 
-def _code_share(group: Sequence[_Counted]) -> float:
+def _code_share(group: Sequence[_DocumentCounts]) -> float:
     return round(sum(one.code for one in group) / max(1, sum(one.size for one in group)), 4)
 
 
