@@ -6,7 +6,7 @@ import json
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -97,7 +97,7 @@ Rows = Callable[[], Iterable[Mapping[str, Any]]]
 Names = dict[tuple[str, ...], int]  # rows of documents, by the words of what they are called
 
 
-class _CountedDocument(NamedTuple):
+class _DocumentCounts(NamedTuple):
     """Hold what is counted of one document; `named` are dotted names and what they are in."""
 
     language: str
@@ -166,7 +166,7 @@ def _names(rows: Iterable[Mapping[str, Any]]) -> Names:
 
 def _counted(
     passages: Sequence[Mapping[str, Any]], names: Names, *, mixed: bool
-) -> _CountedDocument:
+) -> _DocumentCounts:
     """Count one document; what a passage repeats of the one before is left out."""
     row, metadata = passages[0], json.loads(passages[0]["metadata"])
     parts: tuple[list[str], list[str]] = [], []
@@ -188,7 +188,7 @@ def _counted(
     everything = [*words, *words_of(code)]
     dotted = declared | imported | {word for word in everything if "." in word}
     known = known_languages().get(row["language"])
-    return _CountedDocument(
+    return _DocumentCounts(
         language=row["language"],
         type=_type(metadata) or ("record" if row["is_record"] else row["format"]),
         passages=len(passages),
@@ -201,7 +201,7 @@ def _counted(
         references=len(_referred(everything, names) - {row["document"]}),
         declared=declared,
         imported=imported,
-        named={part for name in dotted for part in _beginnings(name)},
+        named={name.rsplit(".", n)[0] for name in dotted for n in range(name.count(".") + 1)},
     )
 
 
@@ -246,7 +246,7 @@ def _referred(words: list[str], names: Names) -> set[int]:
     }
 
 
-def _modules(found: Sequence[_CountedDocument]) -> dict[str, Any]:
+def _modules(found: Sequence[_DocumentCounts]) -> dict[str, Any]:
     """Return how deep modules are, which ones most documents name, and which hardly any does."""
     declared = {name for one in found for name in one.declared}
     modules = declared.union(*(one.imported for one in found))
@@ -272,7 +272,7 @@ def _spread(values: list[int], name: str) -> Spread:
     return Spread(count=count, least=least, median=median, mean=mean, most=most, bars=bars)
 
 
-def _type_study(group: Sequence[_CountedDocument]) -> TypeStudy:
+def _type_study(group: Sequence[_DocumentCounts]) -> TypeStudy:
     sections = sorted(length for one in group for length in one.sections)
     return TypeStudy(
         documents=len(group),
@@ -282,15 +282,8 @@ def _type_study(group: Sequence[_CountedDocument]) -> TypeStudy:
     )
 
 
-def _code_share(group: Sequence[_CountedDocument]) -> float:
+def _code_share(group: Sequence[_DocumentCounts]) -> float:
     return round(sum(one.code for one in group) / max(1, sum(one.size for one in group)), 4)
-
-
-def _beginnings(name: str) -> Iterator[str]:
-    """Yield a dotted name and what it is in: a.b.c, a.b and a."""
-    while name:
-        yield name
-        name = name.rpartition(".")[0]
 
 
 def _mean(values: Sequence[float], digits: int) -> float | None:

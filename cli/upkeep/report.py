@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from app.session import Session
     from stores.sqlite.catalogue import Collection
 
-PAGE = "report.html"
-
 
 @with_options
 def report(
@@ -36,7 +34,7 @@ def report(
     *,
     options: CallerOptions,
     out: Annotated[
-        Path | None, path_option("--out", f"The page, an .html file [default: {PAGE}].")
+        Path | None, path_option("--out", "The page, an .html file [default: report.html].")
     ] = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Set what is advised; chunks at the next ingest.")
@@ -45,7 +43,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Compare what the caller sees of collections in ten figures, and advise their settings."""
-    target = out or (None if as_json else placed(Path(PAGE)))
+    target = out or (None if as_json else placed(Path("report.html")))
     if target is not None:
         checked_out(target, (".html",))
     if apply and options.user != DEFAULT_USER:
