@@ -49,10 +49,10 @@ class WordEdits(Edits):
             if row in names or strange == [row] or {row - 1, row + 1} & {*names}:
                 return True
         # What is said once in the evidence may be said twice.
-        said = sum(same(one, again) for again in self._text)
-        if other is None and said:
+        times = sum(same(one, again) for again in self._text)
+        if other is None and times:
             often = (again for again in self._claim if same(one, again))
-            return next(islice(often, said + 1, None), None) is None
+            return next(islice(often, times + 1, None), None) is None
         if self._similar is None or not (one.role == WORD or (one.role == NAME and not row)):
             return False
         if other is not None and other.is_content and other.role != WORD:
