@@ -8,12 +8,13 @@ from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from core.budget import ANSWER_STEPS, Usage
-from core.types import Answer, Claim, Evidence, StopReason
+from core.trace import spent_of_limit
+from core.types import LIMITS, Answer, Claim, Evidence, StopReason
 from graph.context import Context
-from graph.reading import ENOUGH_GRADE, asked_plan, describe_question
+from graph.reading import ENOUGH_GRADE, answer_ids, asked_plan, describe_question
 from graph.state import MAX_DRAFTS, State, Update
 from reasoning.conflicts import find_conflicts
-from reasoning.rendering import render_answer
+from reasoning.rendering import render_answer, render_unsearched
 from reasoning.rules.values.versions import version_warnings
 from reasoning.verification import settle
 
@@ -65,15 +66,26 @@ def _answer(
     lacking = [question for question in plan.questions if question.id not in asked]
     missing = list(dict.fromkeys(describe_question(state, question) for question in lacking))
     others, conflicts = find_conflicts(kept, plan, items)
-    text = render_answer(state["query"], plan, kept, missing, items, others, conflicts)
-    reason = state["stop_reason"]
+    query, reason, trail = state["query"], state["stop_reason"], state.get("trail") or []
+    searched = {step.question_id for step in trail if step.tool}
+    skipped = [
+        describe_question(state, one)
+        for one in lacking
+        if reason in LIMITS and searched.isdisjoint(answer_ids(state, one.id))
+    ]
+    sought = [one for one in missing if one not in skipped]
+    text = render_answer(query, plan, kept, sought, items, others, conflicts)
+    if skipped:
+        spent = spent_of_limit(trail)
+        text += f"\n{render_unsearched(query.language, skipped, reason, spent)}"
     if missing and reason == StopReason.enough_evidence:
         reason = StopReason.required_fields_missing
     warnings = list(dict.fromkeys(state.get("warnings") or []))
     warnings += [f"dropped an unsupported sentence: {why}" for why in dropped]
-    warnings += [f"not found: {part}" for part in missing]
+    warnings += [f"not found: {part}" for part in sought]
+    warnings += [f"not searched: {part}" for part in dict.fromkeys(skipped)]
     cited = {citation.evidence_id for claim in kept for citation in claim.citations}
-    warnings += version_warnings(state["query"], [i for i in items if i.evidence_id in cited])
+    warnings += version_warnings(query, [i for i in items if i.evidence_id in cited])
     return Answer(
         text=text,
         claims=[*kept, *others],

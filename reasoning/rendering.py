@@ -190,6 +190,15 @@ def render_nothing_to_keep(language: str) -> str:
     return lexicon(language).message("nothing_to_keep")
 
 
+def render_unsearched(
+    language: str, parts: Sequence[str], why: StopReason, spent: Mapping[str, str]
+) -> str:
+    """Say which parts of a question were not searched for, and what limit was reached."""
+    words = lexicon(language)
+    sentence = words.known.messages["stop_reasons"][why.value].format(**spent)
+    return words.message("not_searched").format(what="; ".join(map(_named, parts)), why=sentence)
+
+
 def render_refusal(
     query: Understanding,
     plan: Plan | None,

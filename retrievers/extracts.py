@@ -110,7 +110,8 @@ def _readable(
             text = item.text[start:end]
             opens = short or (item.chunk_id == first and start == spans[0][0])
             worth = standalone(text, item.language, opens=opens)
-            if worth or not (strict or text.isspace() or gives_orders(item.text, start, end)):
+            ordered = gives_orders(item.text, start, end)
+            if not ordered and (worth or not (strict or text.isspace())):
                 found.setdefault(fold(text), (Extract(item, start, end), worth))
     best = [one for one in found.values() if one[1]] or [(one, 1.0) for one, _ in found.values()]
     return [one for one, _ in best], [worth for _, worth in best]

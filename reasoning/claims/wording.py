@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import Edits, contradict, differ_in_part
 from reasoning.claims.tokens import NAME, NUMBER, UNIT, WORD, ClaimToken
@@ -34,6 +36,9 @@ class WordEdits(Edits):
         """Tell whether a word of the claim adds nothing to the evidence."""
         one = self._claim[row]
         other = self._text[self._exchanged[row]] if row in self._exchanged else None
+        beside = [*self._claim[max(0, row - 1) : row], *self._claim[row + 1 : row + 2]]
+        if any(same(one, each) for each in beside):
+            return False  # said twice at once
         if not one.keys.isdisjoint(self._words.light) and one.role != NAME:
             return True
         if one.role in (NAME, WORD) and self._stands_for(row):
@@ -44,8 +49,10 @@ class WordEdits(Edits):
             if row in names or strange == [row] or {row - 1, row + 1} & {*names}:
                 return True
         # What is said once in the evidence may be said twice.
-        if other is None and any(same(one, again) for again in self._text):
-            return True
+        times = sum(same(one, again) for again in self._text)
+        if other is None and times:
+            often = (again for again in self._claim if same(one, again))
+            return next(islice(often, times + 1, None), None) is None
         if self._similar is None or not (one.role == WORD or (one.role == NAME and not row)):
             return False
         if other is not None and other.is_content and other.role != WORD:

@@ -107,7 +107,7 @@ def _better(
     topics = [POSSESSIVE.sub("", one) for one in topics if one in question.text]
     if near is not None and near.coverage >= HALF:
         topics += headings_of(near.evidence)[:1]
-    for topic in list(dict.fromkeys(topics))[:TRIES]:
+    for topic in list(dict.fromkeys(filter(None, topics)))[:TRIES]:
         update = {"text": topic, "query": topic, "wants": "topic"}
         if answers(question.model_copy(update=update)):
             led = re.search(rf"{words.alternatives('determiner')}\s+{re.escape(topic)}", known)

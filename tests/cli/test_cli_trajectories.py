@@ -29,7 +29,6 @@ cases:
     must_refuse: true
   - id: gone
     question: What is the maximum height of the candle flame?
-    evidence: {document: guide/lamp.md}
     answer: 77 mm
 """
 MEASURES = (
@@ -92,6 +91,8 @@ def test_cases_are_measured_and_a_failure_has_its_cause(
         ("must_refuse: true", "must_refuse: true\n    answer: Ann", ("line 12", "no answer")),
         ("    must_refuse: true\n", "", ("line 12", "expects something")),
         ("id: gone", "id: height", ("line 15", "line 3", "height")),
+        ("guide/candle.md", "guide/lamp.md", ("case height", "guide/lamp.md", "carrel documents")),
+        ("flame is 42 mm", "flame is 43 mm", ("case height", "the flame is 43 mm", "Copy it")),
         ("answer: 77 mm", "answer: [77 mm", ("no YAML",)),
         ("answer: 77 mm", "answer: '…'", ("line 15", "has words")),
         ("answer: 77 mm", "answers: [[]]", ("line 15", "has words")),

@@ -75,6 +75,8 @@ def test_a_used_up_budget_still_answers_what_was_found(run: Run) -> None:
     assert not answer.refused
     assert "300 seconds" in answer.text
     assert len(answer.missing) == 2
+    assert "Not searched: " in answer.text and "Not found" not in answer.text
+    assert "1 of 1 tool calls were made; raise budget.tool_calls" in answer.text
     assert any("stopped early: max_tool_calls" in warning for warning in answer.warnings)
 
 
