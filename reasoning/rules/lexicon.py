@@ -21,7 +21,8 @@ class Lexicon(Cues):
     def __init__(self, known: Language) -> None:
         """Read the words of a language."""
         loaded = known.read("words")
-        self.synonyms: list[list[str]] = loaded.get("synonyms", [])
+        units = (filter(str.isalpha, one) for one in known.read("claims").get("units", ()))
+        self.synonyms: list[list[str]] = [*loaded.get("synonyms", []), *map(list, units)]
         self._tables: dict[str, dict[str, str]] = {
             name: value for name, value in loaded.items() if isinstance(value, dict)
         }
@@ -101,8 +102,8 @@ class Lexicon(Cues):
         return "yesno" if self.asks_yes_or_no(text) else "text"
 
     def names_something(self, text: str) -> bool:
-        """Tell whether a clause has more than words that ask; "and when" has not."""
-        bare = self.remove(text, "question", "auxiliary", "joiner")
+        """Tell whether a clause has more than words that ask; "and by whom" has not."""
+        bare = self.remove(text, "question", "auxiliary", "joiner", "preposition")
         return any(character.isalnum() for character in bare)
 
     def asks_yes_or_no(self, text: str) -> bool:

@@ -38,6 +38,15 @@ def topic(text: str, words: Lexicon) -> str:
     return runs[-1] if runs else ""
 
 
+def asked_about(text: str, words: Lexicon) -> str:
+    """Return what a question asks about, without the word that asks: "was the pump repaired"."""
+    opening = words.search("question", text)
+    before = text[: opening.start()].strip() if opening else text
+    if opening is None or (before and before.casefold() not in words.any_of("preposition")):
+        return ""
+    return text[opening.end() :].strip()
+
+
 def focus(text: str, words: Lexicon) -> str:
     """Return the first thing a question names, such as "salary" in "what is the salary of …"."""
     return next(iter(content_runs(text, words)), "")

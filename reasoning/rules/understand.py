@@ -15,7 +15,7 @@ from reasoning.rules.answering.summaries import asked_summary
 from reasoning.rules.decomposition.decompose import DecompositionStep, across, decompose
 from reasoning.rules.follow_up import stand_alone_turns
 from reasoning.rules.lexicon import Lexicon, lexicon
-from reasoning.rules.topic import entities, is_elliptical, topic
+from reasoning.rules.topic import asked_about, entities, is_elliptical, topic
 from reasoning.types import Turn
 
 # A full stop is left to the sentence splitter, which knows initials, versions and "e.g.".
@@ -82,7 +82,17 @@ def _coordinated(sentence: str, words: Lexicon) -> list[str]:
     resumes = words.alternatives("resumes") if words.any_of("resumes") else asked
     bare = rf"\s*,\s*(?={resumes})|"
     cut = re.compile(rf"{bare}{after}(?={asked}|{inverted}|{led})", re.IGNORECASE)
-    return _merge([part.strip() for part in cut.split(sentence)], words)
+    parts = [part.strip() for part in cut.split(sentence)]
+    return _merge(parts if words.found("either", sentence) else _completed(parts, words), words)
+
+
+def _completed(parts: list[str], words: Lexicon) -> list[str]:
+    """Give a part that only asks what the next one asks about: "when and by whom was …"."""
+    bare = [words.is_question(one) and not words.names_something(one) for one in parts]
+    return [
+        f"{part} {asked_about(after, words)}".strip() if only else part
+        for part, after, only in zip(parts, [*parts[1:], ""], bare, strict=True)
+    ]
 
 
 def _cuts_unspaced(sentence: str, words: Lexicon) -> list[str]:
@@ -170,7 +180,7 @@ def understand(
     split = [] if intent == "recommend" else split_clauses(question, words, max_parts)
     clauses = split or [question]
     steps = [] if intent == "recommend" else _together(question, clauses, words, max_parts)
-    subject = _earlier_topic(earlier)
+    subject, asked = _earlier_topic(earlier)
     wished = whole is not None and (whole.sure or whole.topic)
     name = topic_asked(question, language) if len(clauses) == 1 and not wished else ""
     if whole is not None and wished:  # "tl;dr of this" is one clause
@@ -182,7 +192,7 @@ def understand(
     elif steps and _narrow(steps, max_deps) and not (subject and is_elliptical(question, words)):
         parts, wants = _from_steps([(steps, "", 0)], words)
     else:
-        parts, wants = _from_clauses(clauses, words, subject, max_parts, max_deps)
+        parts, wants = _from_clauses(clauses, words, (subject, asked), max_parts, max_deps)
     multi = len(parts) > 1
     left_out = f" ({parts[0].about})" if parts[0].about and not multi else ""
     return Understanding(
@@ -224,9 +234,14 @@ def _reason(parts: Sequence[Part]) -> str:
 
 
 def _from_clauses(
-    clauses: Sequence[str], words: Lexicon, subject: str, max_parts: int, max_deps: int | None
+    clauses: Sequence[str],
+    words: Lexicon,
+    earlier: tuple[str, str],
+    max_parts: int,
+    max_deps: int | None,
 ) -> tuple[list[Part], Wanted]:
     """Return the parts of clauses that stand beside each other, each taken apart if it can be."""
+    subject, whole = earlier
     groups: list[Group] = []
     taken: set[str] = set()
     room = max_parts - len(clauses)
@@ -240,9 +255,10 @@ def _from_clauses(
             steps = []
         room -= max(0, len(steps) - 1)
         steps = steps or [DecompositionStep(escaped(clause))]
-        groups.append((steps, subject if left_out else "", len(groups) if refers else 0))
+        about = subject if words.names_something(clause) else whole or subject
+        groups.append((steps, about if left_out else "", len(groups) if refers else 0))
         if not left_out:
-            subject = topic(clause, words) or subject
+            subject, whole = topic(clause, words) or subject, asked_about(clause, words)
     return _from_steps(groups, words)
 
 
@@ -278,9 +294,12 @@ def _intent(question: str, words: Lexicon) -> Intent:
     return "recommend" if words.search("audience", question) and not asks else "fact"
 
 
-def _earlier_topic(earlier: Sequence[str]) -> str:
-    """Return the topic that the earlier questions end with; one that says none leaves it."""
-    subject = ""
+def _earlier_topic(earlier: Sequence[str]) -> tuple[str, str]:
+    """Return the topic that the earlier questions end with, and all that the last one asks about.
+
+    One that says none leaves it.
+    """
+    subject = asked = ""
     for question in earlier:
         words = lexicon(detect_language(question))
         whole = asked_summary(question, words.language)
@@ -289,5 +308,5 @@ def _earlier_topic(earlier: Sequence[str]) -> str:
             continue
         for clause in split_clauses(question, words, max(1, len(question))):
             if not (subject and is_elliptical(clause, words)):
-                subject = topic(clause, words) or subject
-    return subject
+                subject, asked = topic(clause, words) or subject, asked_about(clause, words)
+    return subject, asked
