@@ -161,8 +161,9 @@ def content_terms(text: str, language: str | None = None) -> list[str]:
 def query_terms(text: str, languages: Collection[str]) -> list[frozenset[str]]:
     """Give each content word of a query the terms it has under each language of the collection.
 
-    A short query's own language is easily misjudged, so a word matches under any of them. A word
-    is a function word when it is one in the query's own language.
+    A short query's own language is easily misjudged, so a word matches under any of them, and
+    under every reading where none is known for the likeliest. A word is a function word when it is
+    one in the query's own language.
     """
     detected = detect_language(text)
     places: dict[tuple[int, int], set[str]] = {}
@@ -170,7 +171,8 @@ def query_terms(text: str, languages: Collection[str]) -> list[frozenset[str]]:
     for language in dict.fromkeys([detected, *sorted(languages)]):
         for start, piece in _pieces(text, language):
             place = (start + piece.start, start + piece.end)
-            places.setdefault(place, set()).add(piece.term)
+            others = words.other_lemmas(fold(text[slice(*place)]), language)
+            places.setdefault(place, set()).update({piece.term}, others)
             if language == detected and not piece.is_function:
                 content.add(place)
     kept = [place for place in places if place in content] or list(places)

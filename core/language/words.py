@@ -8,8 +8,10 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from core.language.cues import resource
-from core.language.scan import CYRILLIC
+from core.language.scan import CYRILLIC, script_of
 from languages.language import FALLBACK, Language, known_languages, of_script
+
+LONGEST = 64  # a longer one is no word
 
 
 def latin_stemmer(language: str | None) -> str:
@@ -46,7 +48,7 @@ def _with_dictionary() -> list[Language]:
 @lru_cache(maxsize=65536)
 def lemma(word: str, dictionary: str) -> str:
     """Give the dictionary form of a casefolded Cyrillic word; Russian ё becomes е."""
-    if len(word) > 64 or any(character.isdigit() for character in word):
+    if len(word) > LONGEST or any(character.isdigit() for character in word):
         return word
     form = _normal_form(word, dictionary)
     return form.replace("ё", "е") if dictionary == "ru" else form
@@ -63,6 +65,17 @@ def _normal_form(word: str, dictionary: str) -> str:
     if len({parse.normal_form for parse in parses}) > 1:
         parses = weigher.apply_to_parses(word, word, parses)
     return str(parses[0].normal_form)
+
+
+@lru_cache(maxsize=16384)
+def other_lemmas(word: str, language: str | None) -> frozenset[str]:
+    """Return every dictionary form of a casefolded Cyrillic word, where no reading is likelier."""
+    if script_of(word) != "cyrillic" or len(word) > LONGEST:
+        return frozenset()
+    morphology, weigher = _morphology(cyrillic_dictionary(word, language))
+    if weigher is not None:
+        return frozenset()
+    return frozenset(str(one.normal_form) for one in morphology.parse(word))
 
 
 def languages_of(word: str) -> list[str]:

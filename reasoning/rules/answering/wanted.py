@@ -183,7 +183,7 @@ def _things(question: SubQuestion, words: Lexicon) -> tuple[NamedThing, ...]:
     others = {one.noun for one in things_asked(question.text, words)}
 
     def group(word: str) -> frozenset[str]:
-        own = frozenset(terms(word, words.language))
+        own = frozenset().union(*query_terms(word, {words.language}))
         if not words.known.spaced:  # of 副馆长 the part 馆长 is somebody else
             own &= {word}
         return own | _synonyms(own, words)
