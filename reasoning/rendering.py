@@ -87,6 +87,7 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
     numbers = numbered_sources(claims)
     by_chunk = {item.chunk_id: item for item in evidence}
     lines: list[str] = []
+    headings: dict[str, int] = {}
     for question in plan.questions:
         own = [
             _stated(claim, by_chunk, question.language)
@@ -96,7 +97,12 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
         if not own:
             continue
         if len(plan.questions) > 1:
-            lines.append(f"{question.text.strip()}")
+            said = repr([(claim.text, claim.verdict, claim.citations) for claim in own])
+            if said in headings:  # one sentence may answer several parts: "who sells it and when"
+                lines[headings[said]] += f"; {question.text.strip()}"
+                continue
+            headings[said] = len(lines)
+            lines.append(question.text.strip())
         first = by_chunk.get(own[-1].citations[0].chunk_id)
         extracts = first is not None and first.chunk_id in map_summary_rows(evidence)
         words = lexicon(question.language)
@@ -120,6 +126,9 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
             if own[0].verdict:
                 text = f"{words.message(f'verdict_{own[0].verdict}')} {text}"
             lines.append(f"  {text}" if len(plan.questions) > 1 else text)
+    answered = {claim.question_id for claim in claims}
+    if len(headings) == 1 and len(lines) == 2 and answered >= {one.id for one in plan.questions}:
+        return lines[1].strip()
     return "\n".join(lines)
 
 
