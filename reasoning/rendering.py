@@ -373,16 +373,22 @@ class SentenceStream:
         self._waits = self._waits or (stands is None and reason == OTHER_LANGUAGE)
         if stands is None or self._waits:
             return
-        kept = [*self._kept, stands]
-        text = render_claims(self._plan, kept, list(self._evidence.values()))
-        if not text.startswith(self._text):
-            self._waits = True
-            return
-        self._write(StreamEvent(kind="sentence", text=text.removeprefix(self._text)))
-        self._kept, self._text = kept, text
+        self._kept.append(stands)
+        # What answers one part may answer the next one, too, and is then written otherwise.
+        if len(self._plan.questions) == 1 or len({one.question_id for one in self._kept}) > 1:
+            self._show()
 
     def rest(self, claims: Sequence[Claim]) -> None:
         """Show the claims of a finished draft that were not heard of while it was written."""
         for claim in claims:
             if claim not in self._heard:
                 self.claim(claim)
+        if self._kept and not self._waits:
+            self._show()
+
+    def _show(self) -> None:
+        text = render_claims(self._plan, self._kept, list(self._evidence.values()))
+        self._waits = not text.startswith(self._text)
+        if not self._waits and text != self._text:
+            self._write(StreamEvent(kind="sentence", text=text.removeprefix(self._text)))
+            self._text = text
