@@ -58,6 +58,18 @@ def test_parts_have_a_block_each_and_share_the_numbers() -> None:
     assert re.findall(r"\[(\d)\]", text) == ["1", "2", "1"]
 
 
+def test_one_sentence_that_answers_all_parts_stands_alone() -> None:
+    claims = [(FIRST, "The ward has 12 beds.", one) for one in ("q1", "q2")]
+    assert answer(["How many beds", "where"], claims) == "The ward has 12 beds. [1]"
+    third = (SECOND, "Marta Diaz leads the ward.", "q3")
+    assert answer(["How many beds", "where", "who leads it"], [*claims, third]).splitlines() == [
+        "How many beds; where",
+        "  The ward has 12 beds. [1]",
+        "who leads it",
+        "  Marta Diaz leads the ward. [2]",
+    ]
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_missing_parts_are_named_in_the_language_of_the_question(language: str) -> None:
     text = answer(

@@ -62,7 +62,7 @@ def test_parts_are_headed_and_a_late_claim_of_an_earlier_part_waits() -> None:
         "How many beds\n  The ward has 12 beds. [1]\nwho leads it\n  Doctor Adams leads it. [1]"
     )
     assert joined(shown(later, BEDS, NIGHT, plan=TWO)) == (
-        "who leads it\n  Doctor Adams leads it. [1]"
+        "How many beds\n  The ward has 12 beds. [1]\nwho leads it\n  Doctor Adams leads it. [1]"
     )
 
 

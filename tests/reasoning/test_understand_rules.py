@@ -161,6 +161,36 @@ def test_a_complete_question_keeps_to_itself(question: str, earlier: str) -> Non
     assert made.question == question
 
 
+@pytest.mark.parametrize(
+    ("question", "searched"),
+    [
+        (
+            "When was the pump of Pump Nine repaired and by whom?",
+            [
+                "When was the pump of Pump Nine repaired",
+                "by whom was the pump of Pump Nine repaired",
+            ],
+        ),
+        (
+            "Where and when was Ida Marlow born?",
+            ["Where was Ida Marlow born", "when was Ida Marlow born"],
+        ),
+        ("By whom or by what was it damaged?", ["By whom by what was it damaged"]),
+        ("Кем и когда был основан музей?", ["Кем был основан музей", "когда был основан музей"]),
+        ("Коли й де відбулися збори?", ["Коли відбулися збори", "де відбулися збори"]),
+    ],
+)
+def test_words_that_only_ask_share_what_is_asked_about(question: str, searched: list[str]) -> None:
+    parts = known(question).parts
+    whole = [one.text if one.text in searched else one.search_text for one in parts]
+    assert whole == searched
+
+
+def test_a_follow_up_that_only_asks_is_about_all_of_the_question_before() -> None:
+    made = known("And by whom?", "When was the pump of the cellar repaired?")
+    assert made.parts[0].about == "was the pump of the cellar repaired"
+
+
 def test_a_follow_up_with_no_history_has_no_topic() -> None:
     assert known("and who maintains it?").parts[0].about == ""
 
