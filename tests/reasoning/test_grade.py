@@ -73,6 +73,38 @@ def test_the_same_meaning_in_other_words_is_found(rules: Rules) -> None:
     assert first > second == 0
 
 
+@pytest.mark.parametrize(
+    ("language", "question", "text"),
+    [
+        (
+            "uk",
+            "Скільки кілометрів доріг відремонтувала громада?",
+            "Громада відремонтувала 7,4 км доріг.",
+        ),
+        (
+            "en",
+            "How many kilometres of road did the council repair?",
+            "The council repaired 7.4 km of road.",
+        ),
+        (
+            "ru",
+            "Сколько километров дорог отремонтировал город?",
+            "Город отремонтировал 7,4 км дорог.",
+        ),
+        # The adjective stands by its noun, and in another case.
+        (
+            "uk",
+            "Хто директорка нового садка?",
+            "Новий садок відкрили у травні. Його директоркою призначено Оксану Левчук.",
+        ),
+    ],
+)
+def test_a_unit_may_be_short_and_what_a_pronoun_stands_for_is_said_before(
+    language: str, question: str, text: str, rules: Rules
+) -> None:
+    assert grades(rules, asking(question, language), piece(text, language))[0] >= 2
+
+
 def test_evidence_that_names_something_else_is_capped(rules: Rules) -> None:
     question = asking("What is the capacity of the Kepler ward?")
     right = piece("The capacity of the Kepler ward is 12 beds.")
