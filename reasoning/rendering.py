@@ -228,7 +228,8 @@ def render_refusal(
     if given.similar:
         line = words.message("no_chapter" if given.part else "similar")
         lines.append(line.format(part=given.part, titles="; ".join(given.similar)))
-    where = ", ".join(dict.fromkeys(tools)) or "–"
+    places = words.known.messages["tools"]
+    where = ", ".join(dict.fromkeys(places.get(one, one) for one in tools)) or "–"
     line = words.message("searched").format(where=where, what="; ".join(looked_for))
     lines.append(re.sub(r"(?<=[.?!。？！])[.。]$", "", line))  # a question has its own mark
     lines += _limit_lines(given, words)
