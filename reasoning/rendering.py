@@ -97,11 +97,11 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
         if not own:
             continue
         if len(plan.questions) > 1:
-            said = repr([(claim.text, claim.verdict, claim.citations) for claim in own])
-            if said in headings:  # one sentence may answer several parts: "who sells it and when"
-                lines[headings[said]] += f"; {question.text.strip()}"
+            written = repr([(claim.text, claim.verdict, claim.citations) for claim in own])
+            if written in headings:  # one may answer several parts: "who sells it and when"
+                lines[headings[written]] += f"; {question.text.strip()}"
                 continue
-            headings[said] = len(lines)
+            headings[written] = len(lines)
             lines.append(question.text.strip())
         first = by_chunk.get(own[-1].citations[0].chunk_id)
         extracts = first is not None and first.chunk_id in map_summary_rows(evidence)

@@ -70,7 +70,7 @@ def test_a_new_language_is_a_folder(tmp_path: Path) -> None:
     assert absent["text"].splitlines() == [
         "Nenio en ĉi tiuj dokumentoj respondas tion.",
         "Nenie estas: reĝo; Francio.",
-        "Serĉite en: search. Serĉite: Kiu estas la reĝo de Francio?",
+        "Serĉite en: all passages. Serĉite: Kiu estas la reĝo de Francio?",
         "Nur legebla estis serĉita.",
         "Haltis ĉar: nenio konvenas.",
     ]

@@ -122,8 +122,9 @@ def test_a_refusal_says_what_where_and_why(language: str) -> None:
     nothing, why = REFUSALS[language]
     assert nothing in text
     assert why in text
-    assert "search, staff" in text
-    assert text.count("search") == 1
+    passages = find_language(language).messages["tools"]["search"]
+    assert f"{passages}, staff" in text
+    assert text.count(passages) == 1
     assert "who leads it Kepler ward" in text
 
 

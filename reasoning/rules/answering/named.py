@@ -27,15 +27,15 @@ def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[
     before = item.text[max(0, sentence.start - BEFORE) : sentence.end]
     above = f"{item.title} {item.section}"
     here = frozenset(terms(f"{above} {before}", language))
-    said = frozenset(terms(sentence.text, language))
-    inside = said | frozenset(terms(above, language))
+    own = frozenset(terms(sentence.text, language))
+    inside = own | frozenset(terms(above, language))
     document = frozenset(terms(beside, language))
     lacking = [
         word
         for one in wanted.things
         for word, group in one.beside
         # "Its head is …" leaves out what stands before it.
-        if not group & ((inside if one.terms & said else here) if wanted.is_short else document)
+        if not group & ((inside if one.terms & own else here) if wanted.is_short else document)
         and _is_of_another_kind(sentence.text, one, wanted)
     ]
     if not wanted.is_short:
