@@ -16,7 +16,7 @@ from stores.erasure.documents import named_document
 from stores.erasure.redaction import NOTICE
 from stores.store import parts
 
-SECRET = "The maximum timeout of the zyxovent API is 8451 seconds."
+SECRET = "The maximum timeout of the zyxovent API is 845170913 seconds."
 STAYS = "The timeout of the harbour gate is ten minutes."
 QUESTION = "What is the maximum timeout of the zyxovent API?"
 
@@ -42,16 +42,16 @@ def forget(session: Session) -> None:
 
 def nothing_left(session: Session) -> None:
     session.store.maintenance.tidy()
-    needles = encoded("zyxovent.md") | encoded("Zyxovent") | encoded("8451")
+    needles = encoded("zyxovent.md") | encoded("Zyxovent") | encoded("845170913")
     assert holding(session.store.folder, needles) == []
 
 
 def test_a_conversation_forgets_and_goes_on(session: Session) -> None:
     name = begin(session)
     run = say(session, name, QUESTION)
-    assert "8451" in run.result["answer"]
+    assert "845170913" in run.result["answer"]
     assert session.caches.results.entries
-    assert holding(session.store.folder, encoded("8451"))
+    assert holding(session.store.folder, encoded("845170913"))
     forget(session)
     assert session.caches.results.entries == 0
     nothing_left(session)

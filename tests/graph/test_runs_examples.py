@@ -9,6 +9,7 @@ import pytest
 from app.session import Session
 from core.auth import AuthContext
 from core.trace import RunRecord
+from reasoning.rules.lexicon import lexicon
 
 AUTH = AuthContext(tenant="default")
 XPAY = {
@@ -103,25 +104,26 @@ def test_questions_of_the_examples_are_answered_from_the_right_source(
 
 
 @pytest.mark.parametrize(
-    ("collection", "question"),
+    ("collection", "question", "language"),
     [
-        ("xpay", "What is the salary of the engineers of the Payments Gateway team?"),
-        ("library", "阅览室可以借自行车吗？"),
-        ("xpay", "How many complaints did YPay receive about its refund timeout?"),
-        ("library", "What is the maximum timeout of the XPay refund API?"),
-        ("library", "Сколько стоит билет в цирк?"),
-        ("xpay", "Скільки коштує квиток до цирку?"),
+        ("xpay", "What is the salary of the engineers of the Payments Gateway team?", "en"),
+        ("library", "阅览室可以借自行车吗？", "zh"),
+        ("xpay", "How many complaints did YPay receive about its refund timeout?", "en"),
+        ("library", "What is the maximum timeout of the XPay refund API?", "en"),
+        ("library", "Сколько стоит билет в цирк?", "ru"),
+        ("xpay", "Скільки коштує квиток до цирку?", "uk"),
     ],
 )
 def test_what_no_document_says_is_refused(
-    collection: str, question: str, examples: Session
+    collection: str, question: str, language: str, examples: Session
 ) -> None:
     run = ask(examples, collection, question)
     assert run.result["refused"]
     assert run.result["claims"] == []
     assert run.result["stop_reason"] == "no_relevant_evidence"
+    places = lexicon(language).known.messages["tools"]
     searched = {step.tool for step in run.trail if step.tool}
-    assert all(tool in run.result["answer"] for tool in searched)
+    assert all(places.get(tool, tool) in run.result["answer"] for tool in searched)
     assert question.rstrip("?？") in run.result["answer"]
 
 
