@@ -50,12 +50,25 @@ LIMITS = (
 )
 
 
+class AnswerSpan(FrozenModel):
+    """Say where a text answers a question: text[start:end], and `value`, the span of the answer.
+
+    `odds` are log odds against "nothing answers".
+    """
+
+    start: int
+    end: int
+    value: tuple[int, int] | None
+    odds: float
+
+
 class Evidence(FrozenModel):
     """Hold one chunk and how it was found.
 
     `score` is the tool's own ranking score (higher is better, comparable within one call only);
     `scores` keeps each channel's; `grades` maps a sub-question id to 0..3 (off topic, related,
-    partly answers, answers). `section` is the heading path and `page` counts from 1.
+    partly answers, answers), `readings` to where it answers. `section` is the heading path and
+    `page` counts from 1.
     `collection` is named where a question is about several.
     """
 
@@ -79,6 +92,7 @@ class Evidence(FrozenModel):
     score: float = 0.0
     scores: dict[str, float] = Field(default_factory=dict)
     grades: dict[str, int] = Field(default_factory=dict)
+    readings: dict[str, AnswerSpan] = Field(default_factory=dict)
     collection: str = ""
 
     @property
@@ -200,6 +214,7 @@ class Grade(FrozenModel):
     evidence_id: str
     grade: int = Field(ge=0, le=3)
     reason: str
+    reading: AnswerSpan | None = None
 
 
 class Rewrite(FrozenModel):

@@ -80,7 +80,8 @@ def merge_evidence(left: list[Evidence], right: list[Evidence]) -> list[Evidence
         for question_id, grade in item.grades.items():
             grades[question_id] = max(grade, grades.get(question_id, 0))
         best = item if item.score > earlier.score else earlier
-        merged[item.chunk_id] = best.model_copy(update={"grades": grades})
+        update = {"grades": grades, "readings": {**earlier.readings, **item.readings}}
+        merged[item.chunk_id] = best.model_copy(update=update)
     return list(merged.values())
 
 

@@ -148,7 +148,9 @@ def _graded(state: State, kept: Judged) -> list[Evidence]:
     for branch, grades in kept:
         for grade in grades:
             item = by_id[grade.evidence_id]
-            update = {"grades": {**item.grades, branch.id: grade.grade}}
+            update: dict[str, Any] = {"grades": {**item.grades, branch.id: grade.grade}}
+            if grade.reading is not None:
+                update["readings"] = {**item.readings, branch.id: grade.reading}
             graded.append(item.model_copy(update=update))
     return graded
 

@@ -293,7 +293,7 @@ def _hanzi(text: str) -> float:
         return float("".join(str(_DIGITS[mark]) for mark in text))
     for mark, scale in (("亿", 10**8), ("万", 10**4)):
         if mark in text:
-            head, _, tail = text.partition(mark)
+            head, _, tail = text.rpartition(mark)
             return (_hanzi(head) if head else 1) * scale + (_hanzi(tail) if tail else 0)
     total, digit = 0, 0
     for mark in text:

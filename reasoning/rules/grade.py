@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from core.recall import NOTE
 from core.settings import Settings
-from core.types import Evidence, Grade
+from core.types import AnswerSpan, Evidence, Grade
 from reasoning.rules.answering.blocks import announces, follows
 from reasoning.rules.answering.features import LEAST_LEXICAL
 from reasoning.rules.answering.headings import heading_of
@@ -43,10 +43,15 @@ def grade(
 def bound(
     relevance: Relevance, wanted: QueryTerms, evidence: Sequence[Evidence], grades: Sequence[Grade]
 ) -> list[Grade]:
-    """Return what somebody else has graded: related at most where the kind asked for is lacking."""
-    if not _checked(wanted) or not any(one.grade >= PARTLY for one in grades):
+    """Return what somebody else has graded, with what was read in it.
+
+    Related at most where the kind asked for is lacking.
+    """
+    if not any(one.grade >= PARTLY for one in grades):
         return list(grades)
     best = _best(relevance, wanted, evidence)
+    found = {item.evidence_id: _reading(best.get(item.chunk_id)) for item in evidence}
+    grades = [one.model_copy(update={"reading": found.get(one.evidence_id)}) for one in grades]
     lacking = {item.evidence_id for item in evidence if _lacks(wanted, best.get(item.chunk_id))}
     return [
         one.model_copy(update={"grade": RELATED, "reason": f"{one.reason}; no {wanted.wants}"})
@@ -127,6 +132,14 @@ def _named(wanted: QueryTerms, grade: Grade, sentence: Sentence | None, beside: 
     return grade.model_copy(update={"grade": RELATED, "reason": reason})
 
 
+def _reading(sentence: Sentence | None) -> AnswerSpan | None:
+    if sentence is None:
+        return None
+    return AnswerSpan(
+        start=sentence.start, end=sentence.end, value=sentence.value, odds=sentence.odds
+    )
+
+
 def _grade(
     wanted: QueryTerms, item: Evidence, sentence: Sentence | None, settings: Settings, alike: float
 ) -> Grade:
@@ -156,4 +169,6 @@ def _grade(
         level, reason = RELATED, f"{reason}; of another version"
     if level >= PARTLY and _lacks(wanted, sentence):
         level, reason = RELATED, f"{reason}; holds no {wanted.form or wanted.wants}"
-    return Grade(evidence_id=item.evidence_id, grade=level, reason=reason)
+    return Grade(
+        evidence_id=item.evidence_id, grade=level, reason=reason, reading=_reading(sentence)
+    )

@@ -2,96 +2,306 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from core.types import Claim, Evidence, Plan, SubQuestion, Understanding
-from reasoning.conflicts import find_conflicts, is_denied, is_other_value
+from core.language.sentences import sentence_spans
+from core.types import AnswerKind, AnswerSpan, Claim, Evidence, Plan, SubQuestion, Understanding
+from reasoning.conflicts import find_conflicts
+from reasoning.contradictions import Asked, Assertion
 from reasoning.rendering import render_answer
 
 
+def statement(text: str, language: str, title: str = "", odds: float = 3.0) -> Assertion:
+    """Return what a text says whose value stands in braces."""
+    start, end = text.find("{"), text.find("}") - 1
+    bare = text.replace("{", "").replace("}", "")
+    item = piece("one", bare, title=title).model_copy(update={"language": language})
+    value = (start, end) if start >= 0 else None
+    return Assertion(item, AnswerSpan(start=0, end=len(bare), value=value, odds=odds))
+
+
+def ask(text: str, language: str = "en", wants: AnswerKind = "text") -> Asked:
+    return Asked(
+        SubQuestion(id="q1", text=text, query=text, language=language, wants=wants), language
+    )
+
+
+LOGS, BUILT = "How long are server logs kept?", "When was the Alder Mill built?"
+
+
 @pytest.mark.parametrize(
-    ("left", "right", "language", "differs"),
+    ("question", "wants", "language", "left", "right"),
     [
         (
-            "All server logs are kept for 14 days.",
-            "All server logs are kept for 90 days.",
+            LOGS,
+            "number",
             "en",
-            True,
+            "Server logs are kept for {14 days}.",
+            "We keep server logs {90 days}.",
         ),
         (
-            "All server logs are kept for seven days.",
-            "Server logs are kept for 90 days.",
+            LOGS,
+            "number",
             "en",
-            True,
+            "Server logs are kept for {seven} days.",
+            "Server logs stay {90} days.",
         ),
         (
-            "All server logs are kept for 14 days.",
-            "All server logs are kept for 14 days.",
+            LOGS,
+            "number",
             "en",
-            False,
+            "Server logs: {at least 30 days}.",
+            "Server logs go after {14 days}.",
         ),
         (
-            "All server logs are kept for 14 days.",
-            "All server logs are kept for 2 weeks.",
+            "When does the shop close?",
+            "date",
             "en",
-            False,
-        ),
-        ("All server logs are kept for 14 days.", "The new ward of it has 12 beds.", "en", False),
-        (
-            "The service is maintained by team Heron.",
-            "The service is maintained by team Osprey.",
-            "en",
-            True,
+            "The shop closes at {17:30}.",
+            "The shop closes at {18:30}.",
         ),
         (
-            "In 2001 Ann Lee founded the club in Oslo.",
-            "In 1999 Ann Lee founded the club in Oslo.",
+            BUILT,
+            "date",
             "en",
-            True,
+            "The Alder Mill was built in {1874}.",
+            "Built in {1891}, the Alder Mill burned.",
         ),
         (
-            "In 2001 Ann Lee won the cup in Oslo.",
-            "In 1999 Bo Lind won the cup in Rome.",
+            BUILT,
+            "date",
             "en",
-            False,
+            "The Alder Mill was built in {May 1874}.",
+            "The Alder Mill was built in {June 1874}.",
         ),
         (
-            "The refund service is maintained by team Heron.",
-            "The payout service is maintained by team Osprey.",
+            "Who maintains billing?",
+            "person",
             "en",
-            False,
-        ),
-        ("The river is 3,245 km long in all.", "The river is 3,200 km long in all.", "en", False),
-        (
-            "Jan 2, 2020 ... The dam holds much water now.",
-            "May 7, 2021 ... The dam holds much water now.",
-            "en",
-            False,
+            "Team {Heron} maintains billing.",
+            "Billing is maintained by {Osprey}.",
         ),
         (
-            "Завод Волна открыли в городе в 1961 году.",
-            "Завод Волна открыли в городе в 1967 году.",
+            "What colour is the valve?",
+            "text",
+            "en",
+            "The valve is {red}.",
+            "Close the {yellow} valve first.",
+        ),
+        ("Are dogs allowed?", "yesno", "en", "Dogs are allowed.", "Dogs are not allowed."),
+        ("Are dogs allowed?", "yesno", "en", "Dogs are allowed.", "Dogs are forbidden."),
+        (
+            "Когда открыли завод Волна?",
+            "date",
             "ru",
-            True,
+            "Завод Волна открыли {в 1961 году}.",
+            "Завод Волна открыт в {1967} году.",
         ),
         (
-            "Завод Хвиля відкрили в місті 1961 року.",
-            "Завод Хвиля відкрили в місті 1967 року.",
+            "Коли відкрили музей Хвиля?",
+            "date",
             "uk",
-            True,
+            "Музей Хвиля відкрили {1961} року.",
+            "Музей Хвиля відкрили {1974 року}.",
         ),
-        ("该水库于1961年建成并开始供水。", "该水库于1967年建成并开始供水。", "zh", True),
-        ("该水库于1961年建成并开始供水。", "该水库于1961年建成并开始供水。", "zh", False),
+        ("松岭大桥全长多少米？", "number", "zh", "松岭大桥全长{410米}。", "松岭大桥长{460米}。"),
+        ("负责人是谁？", "person", "zh", "负责人是{王丽华}。", "负责人{陈志强}。"),
     ],
 )
-def test_one_value_differs_and_the_rest_is_the_same(
-    left: str, right: str, language: str, differs: bool
+def test_another_value_of_the_same_thing_contradicts(
+    question: str, wants: AnswerKind, language: str, left: str, right: str
 ) -> None:
-    assert is_other_value(left, right, language) is differs
-    assert is_other_value(right, left, language) is differs
+    one, other = statement(left, language), statement(right, language)
+    asked = ask(question, language, wants)
+    assert asked.contradict(one, other)
+    assert asked.contradict(other, one)
+
+
+@pytest.mark.parametrize(
+    ("question", "wants", "language", "left", "right"),
+    [
+        # The same value
+        (
+            LOGS,
+            "number",
+            "en",
+            "Server logs are kept for {14 days}.",
+            "We keep server logs {14 days}.",
+        ),
+        (
+            LOGS,
+            "number",
+            "en",
+            "Server logs are kept for {14 days}.",
+            "We keep server logs {two weeks}.",
+        ),
+        (
+            LOGS,
+            "number",
+            "en",
+            "Server logs: {at least 30 days}.",
+            "Server logs go after {90 days}.",
+        ),
+        (
+            "How long is the Tam?",
+            "number",
+            "en",
+            "The Tam is {3,245 km} long.",
+            "The Tam is {3,200 km} long.",
+        ),
+        (
+            "How long is the Tam?",
+            "number",
+            "en",
+            "The Tam is about {300 km} long.",
+            "The Tam is {312 km} long.",
+        ),
+        (
+            BUILT,
+            "date",
+            "en",
+            "The Alder Mill was built in {May 1874}.",
+            "The Alder Mill was built in {1874}.",
+        ),
+        ("When does it open?", "date", "en", "It opens at {9:30}.", "It opens at {09:30}."),
+        (
+            "Who founded it?",
+            "person",
+            "en",
+            "{Ann Lee} and Bo Lind founded it.",
+            "{Bo Lind} founded it.",
+        ),
+        # Another thing
+        (
+            LOGS,
+            "number",
+            "en",
+            "Server logs are kept for {14 days}.",
+            "Audit logs are kept for {90 days}.",
+        ),
+        (
+            BUILT,
+            "date",
+            "en",
+            "The Alder Mill was built in {1874}.",
+            "The Oak Mill was built in {1891}.",
+        ),
+        (
+            "How long does the Kestrel 3 last?",
+            "number",
+            "en",
+            "The Kestrel 3 lasts {10 hours}.",
+            "The Kestrel 3 Pro lasts {16 hours}.",
+        ),
+        (
+            "How much is a ticket?",
+            "number",
+            "en",
+            "A ticket is {12 euros}.",
+            "A ticket for children is {6 euros}.",
+        ),
+        ("门票多少钱？", "number", "zh", "成人门票{50元}。", "儿童门票{20元}。"),
+        # Another time, or another way to count
+        (
+            "When was the roof renovated?",
+            "date",
+            "en",
+            "The roof was renovated in {1961}.",
+            "The roof was renovated in {2004}.",
+        ),
+        (
+            "How many members has it?",
+            "number",
+            "en",
+            "In 2019 it had {120} members.",
+            "In 2023 it had {180} members.",
+        ),
+        (
+            "When does the pool open?",
+            "date",
+            "en",
+            "In summer the pool opens at {7}.",
+            "In winter the pool opens at {9}.",
+        ),
+        (
+            "How high is the rent?",
+            "number",
+            "en",
+            "The rent is {400 euros}.",
+            "The average rent is {600 euros}.",
+        ),
+        (
+            "How high is the rent?",
+            "number",
+            "en",
+            "The rent is {400 euros}.",
+            "The planned rent is {600 euros}.",
+        ),
+        (
+            "Are dogs allowed in the park?",
+            "yesno",
+            "en",
+            "Dogs are allowed in the park.",
+            "Dogs are not allowed in the garden.",
+        ),
+        (
+            "Скільки коштує квиток?",
+            "number",
+            "uk",
+            "Квиток коштує {120 гривень}.",
+            "Квиток для дітей коштує {60 гривень}.",
+        ),
+        (
+            "Сколько хранят журналы?",
+            "number",
+            "ru",
+            "Журналы хранят {14 дней}.",
+            "Обычно журналы хранят {90 дней}.",
+        ),
+        # No single value
+        (
+            "Which teams are there?",
+            "list",
+            "en",
+            "The teams are {Heron}.",
+            "The teams are {Osprey}.",
+        ),
+    ],
+)
+def test_another_thing_or_time_does_not_contradict(
+    question: str, wants: AnswerKind, language: str, left: str, right: str
+) -> None:
+    one, other = statement(left, language), statement(right, language)
+    asked = ask(question, language, wants)
+    assert not asked.contradict(one, other)
+    assert not asked.contradict(other, one)
+
+
+def test_the_heading_says_what_a_statement_is_about() -> None:
+    asked = ask("How long are the server logs of Heron kept?", wants="number")
+    one, other, third = (
+        statement(f"Server logs are kept for {{{days}}} days.", "en", title)
+        for days, title in (("14", "Heron"), ("90", "Osprey"), ("90", "Heron rules"))
+    )
+    assert not asked.contradict(one, other)
+    assert asked.contradict(one, third)
+
+
+def test_a_number_in_chinese_characters_is_read_to_its_end() -> None:
+    asked = ask("投资多少元？", "zh", "number")
+    one = statement("投资{一万二千五百万元}。", "zh")
+    assert not asked.contradict(one, statement("投资{12500万元}。", "zh"))
+    assert asked.contradict(one, statement("投资{13000万元}。", "zh"))
 
 
 def piece(name: str, text: str, updated_at: str = "", title: str = "") -> Evidence:
+    number = re.search(r"\d+", text)
+    readings = {}
+    for start, end in sentence_spans(text):
+        if number is not None and start <= number.start() < end:
+            readings["q1"] = AnswerSpan(start=start, end=end, value=number.span(), odds=3.0)
     return Evidence(
         evidence_id=name,
         chunk_id=name,
@@ -103,6 +313,7 @@ def piece(name: str, text: str, updated_at: str = "", title: str = "") -> Eviden
         language="en",
         updated_at=updated_at,
         grades={"q1": 3},
+        readings=readings,
     )
 
 
@@ -200,5 +411,7 @@ def test_a_sentence_of_chinese_is_compared_by_its_characters() -> None:
     ],
 )
 def test_a_denial_is_seen_as_what_it_is(left: str, right: str, language: str, denied: bool) -> None:
-    assert is_denied(left, right, language) is denied
-    assert is_denied(right, left, language) is denied
+    asked = ask(left, language, "yesno")
+    one, other = statement(left, language), statement(right, language)
+    assert asked.is_denied(one, other) is denied
+    assert asked.is_denied(other, one) is denied

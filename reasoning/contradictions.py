@@ -1,0 +1,457 @@
+"""Tell whether what two documents say to one question contradicts: by the values read in them.
+
+The reader finds in each document what answers the question, however it is worded. Two values that
+differ contradict each other unless something tells their subjects, their times or their ways of
+counting apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from core.language.chinese import part_of_speech
+from core.language.words import readings
+from core.types import AnswerSpan, Evidence, SubQuestion
+from reasoning.claims.alignment import align, same
+from reasoning.claims.edits import contradict
+from reasoning.claims.tokens import (
+    CLOSED,
+    MONTH,
+    NAME,
+    NUMBER,
+    UNIT,
+    WORD,
+    ClaimToken,
+    claim_tokens,
+)
+from reasoning.claims.words import claim_words
+from reasoning.rules.answering.headings import heading_of
+from reasoning.rules.answering.things import KINDS, things_asked
+from reasoning.rules.lexicon import lexicon
+
+BEFORE = 200  # characters before a sentence that may say what it is about; chosen
+MOST_WORDS = 6  # content words of a value that is compared as a name is; chosen
+SURE = 1.5  # log odds of a reading whose words need not be those of the question (by hand)
+LEAST = 2  # other content words that a sentence and its denial share; chosen
+# Numbers that are one number in fewer digits, and those that are said to be about; chosen.
+ROUNDED, ABOUT = 0.02, 0.1
+YEARS = (1000, 2100)
+DENIAL, HEDGE = frozenset({"negation"}), frozenset({"hedge"})
+BOUND, CONDITION = frozenset({"bound"}), frozenset({"condition"})
+ABOVE, BELOW, NEAR = ("0", "2"), ("1", "3"), "5"  # meanings of the bounds in `claims.yaml`
+FIGURE = re.compile(r"#(-?\d+(?:\.\d+)?)")
+CLOCK = re.compile(r"#(\d{1,2}):(\d\d)")
+HALF_A_DAY = 12
+# What holds for one of two statements alone makes them statements about different things.
+ONE_SIDED = ("typical", "not_now", "day_name")
+
+
+class Assertion:
+    """Hold what one document says to a question: a sentence and the value in it."""
+
+    def __init__(self, item: Evidence, reading: AnswerSpan) -> None:
+        """Take a reading of a piece of evidence."""
+        self.item = item
+        self.start, self.end, self.odds = reading.start, reading.end, reading.odds
+        self.text = item.text[reading.start : reading.end]
+        self.language = item.language
+        self.tokens = claim_tokens(self.text, item.language)
+        self.places = self._value(reading)
+
+    def _value(self, reading: AnswerSpan) -> list[int]:
+        """Return the places of the value, with what a number at its end counts."""
+        if reading.value is None:
+            return []
+        first, last = (at - reading.start for at in reading.value)
+        found = [at for at, one in enumerate(self.tokens) if one.start < last and one.end > first]
+        if found and self.tokens[found[-1]].role == NUMBER:
+            after = found[-1] + 1
+            if after < len(self.tokens) and self._counts(self.tokens[after]):
+                found.append(after)
+        return found
+
+    @staticmethod
+    def _counts(one: ClaimToken) -> bool:
+        return one.role in (UNIT, WORD) and not CLOSED & set(one.before)
+
+    @cached_property
+    def value(self) -> list[ClaimToken]:
+        """Return the tokens of the value."""
+        return [self.tokens[at] for at in self.places]
+
+    @cached_property
+    def rest(self) -> list[ClaimToken]:
+        """Return the content words of the sentence beside the value."""
+        own = set(self.places)
+        return [one for at, one in enumerate(self.tokens) if one.is_content and at not in own]
+
+    @cached_property
+    def clause(self) -> list[ClaimToken]:
+        """Return the tokens around the value up to the next mark or joining word."""
+        if not self.places:
+            return list(self.tokens)
+        words = claim_words(self.language)
+        joins = words.joins | words.breaks
+        first, last = self.places[0], self.places[-1] + 1
+        while first and not (CLOSED & set(self.tokens[first].before)):
+            if self.tokens[first - 1].word in joins:
+                break
+            first -= 1
+        while last < len(self.tokens) and not CLOSED & set(self.tokens[last].before):
+            if self.tokens[last].word in joins:
+                break
+            last += 1
+        return list(self.tokens[first:last])
+
+    @cached_property
+    def around(self) -> tuple[ClaimToken, ...]:
+        """Return the tokens of the headings and of what stands before the sentence."""
+        before = self.item.text[max(0, self.start - BEFORE) : self.start]
+        return claim_tokens(f"{heading_of(self.item)}. {before}", self.language)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """Return what the content words of the sentence share with their forms."""
+        return frozenset(key for one in self.tokens if one.is_content for key in one.keys)
+
+    def has(self, word: ClaimToken) -> bool:
+        """Tell whether the sentence says a word."""
+        return any(same(word, one) for one in self.tokens)
+
+    def says(self, word: ClaimToken) -> bool:
+        """Tell whether the sentence, its headings or what stands before it say a word."""
+        return self.has(word) or any(same(word, one) for one in self.around)
+
+    def listed(self, name: str) -> bool:
+        """Tell whether the sentence has a word of a list beside the value."""
+        return any(not one.keys.isdisjoint(_keys(name, self.language)) for one in self.rest) or (
+            lexicon(self.language).found(name, self._beside)
+        )
+
+    @cached_property
+    def _beside(self) -> str:
+        if not self.value:
+            return self.text
+        start = min(one.start for one in self.value)
+        end = max(one.end for one in self.value)
+        return f"{self.text[:start]} | {self.text[end:]}"
+
+
+@lru_cache(maxsize=64)
+def _keys(name: str, language: str) -> frozenset[str]:
+    """Return what the single words of a list share with their forms."""
+    known = claim_words(language)
+    if not known.known.dictionary:
+        return frozenset()
+    return frozenset(known.key(one) for one in lexicon(language).words(name) if " " not in one)
+
+
+class _Amount(NamedTuple):
+    """Hold the numbers of a value: those of dates apart, and what the others count."""
+
+    years: tuple[float, ...]
+    months: tuple[str, ...]
+    figures: tuple[float, ...]
+    units: tuple[ClaimToken, ...]
+    clocked: bool
+
+
+class Asked:
+    """Hold a question to which documents may say different things."""
+
+    def __init__(self, question: SubQuestion, language: str) -> None:
+        """Take a question to evidence in a language."""
+        lists = lexicon(language)
+        self.wants = question.wants
+        self.text = question.query or question.text
+        self.words = claim_words(language)
+        tokens = claim_tokens(f"{question.text} {question.query}", language)
+        found = {one.word: one for one in tokens if one.is_content}
+        self.content = list(found.values())
+        things = things_asked(self.text, lists)
+        beside = {word for thing in things for word in thing.beside}
+        self.modifiers = [one for one in self.content if one.text in beside]
+        self.nouns = [one for one in self.content if one.text in {thing.noun for thing in things}]
+        self.repeats = self._names("repeatable", language)
+        self.one_sided = [name for name in ONE_SIDED if not self._names(name, language)]
+        self.language = language
+
+    def _names(self, name: str, language: str) -> bool:
+        """Tell whether the question has a word of a list."""
+        keys = _keys(name, language)
+        return lexicon(language).found(name, self.text) or any(
+            not one.keys.isdisjoint(keys) for one in self.content
+        )
+
+    def contradict(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether two statements give different answers."""
+        if self.wants in ("list", "topic"):
+            return False
+        if self.wants == "yesno":
+            differs = bool(self._denies(one)) != bool(self._denies(other))
+            return differs and not self._is_apart(one, other)
+        if not (one.value and other.value):
+            return False
+        return self._differ(one, other) and not self._is_apart(one, other)
+
+    def _differ(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether the values differ, so that only one can be right."""
+        if any(word.role in (NUMBER, MONTH) for word in one.value):
+            if not any(word.role in (NUMBER, MONTH) for word in other.value):
+                return False
+            return self._differ_in_numbers(one, other)
+        if any(word.role in (NUMBER, MONTH) for word in other.value):
+            return False
+        mine = [word for word in one.value if word.is_content]
+        theirs = [word for word in other.value if word.is_content]
+        if not (0 < len(mine) <= MOST_WORDS and 0 < len(theirs) <= MOST_WORDS):
+            return False
+        return not any(map(other.has, mine)) and not any(map(one.has, theirs))
+
+    def _differ_in_numbers(self, one: Assertion, other: Assertion) -> bool:
+        mine, theirs = self._amount(one), self._amount(other)
+        if mine.years and theirs.years and not set(mine.years) & set(theirs.years):
+            return not self._has_all(one, other, mine.years, theirs.years)
+        if mine.months and theirs.months and not set(mine.months) & set(theirs.months):
+            return True
+        if not (mine.figures and theirs.figures):
+            return False
+        if mine.units and theirs.units:
+            if not any(same(a, b) for a in mine.units for b in theirs.units):
+                return False
+        elif (mine.units or theirs.units) and not (mine.months and theirs.months):
+            return False
+        if len(mine.figures) != len(theirs.figures):
+            return set(mine.figures).isdisjoint(theirs.figures)
+        pairs = list(zip(mine.figures, theirs.figures, strict=True))
+        clocked = mine.clocked or theirs.clocked
+        if clocked:
+            pairs = [(a % HALF_A_DAY, b % HALF_A_DAY) for a, b in pairs]
+        if all(a == b for a, b in pairs):
+            return False
+        dated = bool(mine.months and theirs.months)
+        if not (clocked or dated) and all(
+            _is_rounded(a, b, self._about(one, other)) for a, b in pairs
+        ):
+            return False
+        if len(pairs) == 1 and not self._bounded(one, other, *pairs[0]):
+            return False
+        return not self._has_all(one, other, mine.figures, theirs.figures)
+
+    @staticmethod
+    def _has_all(
+        one: Assertion, other: Assertion, mine: tuple[float, ...], theirs: tuple[float, ...]
+    ) -> bool:
+        """Tell whether a sentence states the numbers of the other as well."""
+        stated = [
+            {number for token in each.tokens for number in _numbers(token)} for each in (one, other)
+        ]
+        return set(mine) <= stated[1] or set(theirs) <= stated[0]
+
+    @staticmethod
+    def _about(one: Assertion, other: Assertion) -> bool:
+        return any(
+            token.has(HEDGE) or any(sense == ("bound", NEAR) for sense in token.senses)
+            for each in (one, other)
+            for token in each.clause
+        )
+
+    @staticmethod
+    def _bounded(one: Assertion, other: Assertion, mine: float, theirs: float) -> bool:
+        """Tell whether bounds of two numbers leave room for none that meets both."""
+        low, high = (
+            [
+                {sense.side for token in each.clause for sense in token.senses
+                 if sense.group == "bound"}
+                for each in (one, other)
+            ]
+        )  # fmt: skip
+        if low == high:
+            return True
+        for sides, own, value in ((low, mine, theirs), (high, theirs, mine)):
+            if sides.intersection(ABOVE) and value > own:
+                return False
+            if sides.intersection(BELOW) and value < own:
+                return False
+        return True
+
+    def _amount(self, one: Assertion) -> _Amount:
+        years: list[float] = []
+        months: list[str] = []
+        figures: list[float] = []
+        units: list[ClaimToken] = []
+        clocked = False
+        dated = self.wants == "date" or any(token.role == MONTH for token in one.value)
+        for token in one.value:
+            if token.role == MONTH:
+                months += [key for key in token.keys if key.startswith("months ")]
+            elif token.role == NUMBER:
+                clocked = clocked or any(CLOCK.fullmatch(key) for key in token.keys)
+                for number in _numbers(token):
+                    as_year = dated and YEARS[0] <= number <= YEARS[1]
+                    (years if as_year else figures).append(number)
+            elif token.is_content and figures:
+                units.append(token)
+        return _Amount(tuple(years), tuple(months), tuple(figures), tuple(units), clocked)
+
+    def _denies(self, one: Assertion) -> int:
+        """Return 1 where a statement answers a question with no, by its denials and opposites."""
+        denied = sum(token.has(DENIAL) is not None for token in one.clause)
+        asked = sum(
+            token.has(DENIAL) is not None for token in claim_tokens(self.text, self.language)
+        )
+        against = sum(
+            any(contradict(word, token, self.words) for word in self.content)
+            for token in one.clause
+        )
+        return (denied + against + asked) % 2
+
+    def _is_apart(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether two statements are about different things, times or ways of counting."""
+        return (
+            self._lacks(one, other)
+            or self._is_other_kind(one, other)
+            or any(one.listed(name) != other.listed(name) for name in self.one_sided)
+            or any(token.has(CONDITION) for token in one.clause)
+            != any(token.has(CONDITION) for token in other.clause)
+            or (self.repeats and self.wants in ("date", "person", "number", "place"))
+            or _other_times(one, other)
+            or self._opposed(one, other)
+        )
+
+    def _lacks(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether one says a word of the question that tells its subject, the other not."""
+        # A "no" about one thing denies nothing of another, however well it fits the question.
+        sure = min(one.odds, other.odds) >= SURE and self.wants != "yesno"
+        acts = self.wants in ("date", "person", "place") and not sure
+        for word in self.content:
+            if one.says(word) == other.says(word):
+                continue
+            if self.wants == "yesno" and (
+                _opposite(word, one, self) or _opposite(word, other, self)
+            ):
+                continue
+            named = word.role in (NAME, NUMBER, MONTH) or word in self.modifiers
+            if named or (not sure and word in self.nouns) or acts:
+                return True
+        return False
+
+    def _is_other_kind(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether one says more of what the question names: "Kestrel 3 Pro", "audit logs"."""
+        kinds = [self._kinds(each) for each in (one, other)]
+        return any(not other.says(word) for word in kinds[0]) or any(
+            not one.says(word) for word in kinds[1]
+        )
+
+    def _kinds(self, one: Assertion) -> list[ClaimToken]:
+        whom = _keys("whom", self.language) | set(lexicon(self.language).words("whom"))
+        found: list[ClaimToken] = []
+        named = False
+        for at, token in enumerate(one.tokens):
+            before = one.tokens[at - 1] if at else None
+            if before is None or at in one.places or CLOSED & set(token.before):
+                named = False
+            elif named and not self._asks(token):
+                found += [token] if token.role in (NAME, NUMBER) else []
+                named = False
+            elif before.word in whom and token.is_content:
+                found.append(token)
+            named = self._asks(token) and (token.role == NAME or named)
+            if before is None or at - 1 in one.places or token.before.strip():
+                continue
+            led = at < 2 or not one.tokens[at - 2].is_content
+            if led and self._is_kind(before) and any(same(token, noun) for noun in self.nouns):
+                found.append(before)
+        return [word for word in found if not self._asks(word)]
+
+    def _asks(self, token: ClaimToken) -> bool:
+        return any(same(token, word) for word in self.content)
+
+    def _is_kind(self, token: ClaimToken) -> bool:
+        """Tell whether a word before a noun tells its kind, and is no verb."""
+        if token.role not in (WORD, NAME):
+            return False
+        if not self.words.known.spaced:
+            return part_of_speech(token.text)[:1] in KINDS
+        if dictionary := self.words.known.dictionary:
+            found = readings(token.word, dictionary)[:1]
+            return bool(found) and found[0].pos in ("ADJF", "NOUN")
+        verbs = {self.words.key(one) for one in lexicon(self.language).words("base_verb")}
+        return token.keys.isdisjoint(verbs)
+
+    def _opposed(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether something beside the values is opposite: in winter, in summer."""
+        if self.wants == "yesno":
+            return False
+        return any(
+            contradict(mine, theirs, self.words) for mine in one.rest for theirs in other.rest
+        )
+
+    def is_denied(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether two sentences say the same but for a denial or a word and its opposite."""
+        if 2 * len(one.keys & other.keys) < max(len(one.keys), len(other.keys)):
+            return False  # cheaper than to align them
+        aligned = align(one.tokens, other.tokens)
+        partner = {**aligned.moved, **aligned.matched}
+        ours = [each for row, each in enumerate(aligned.claim) if row not in partner]
+        theirs = [each for at, each in enumerate(aligned.text) if at not in partner.values()]
+        denials = [each for each in (*ours, *theirs) if each.has(DENIAL)]
+        rest = [[each for each in side if each.is_content] for side in (ours, theirs)]
+        opposite = all(len(side) == 1 for side in rest) and contradict(
+            rest[0][0], rest[1][0], self.words
+        )
+        kept = sum(aligned.claim[row].is_content for row in partner)
+        if kept < LEAST or not (opposite or not any(rest)):
+            return False
+        lacking = [word for word in self.content if one.says(word) and not other.says(word)]
+        # A word of the sentence that the other lacks may be what the other denies.
+        return (len(denials) + opposite) % 2 == 1 and all(map(one.has, lacking))
+
+
+def _opposite(word: ClaimToken, one: Assertion, asked: Asked) -> bool:
+    return any(contradict(word, token, asked.words) for token in one.tokens)
+
+
+def _numbers(token: ClaimToken) -> list[float]:
+    """Return the number of a token; of a time of day its hours."""
+    found: list[float] = []
+    for key in token.keys:
+        if match := FIGURE.fullmatch(key):
+            found.append(float(match.group(1)))
+        elif match := CLOCK.fullmatch(key):
+            found.append(int(match.group(1)) + int(match.group(2)) / 60)
+    return found
+
+
+def _is_rounded(one: float, other: float, about: bool) -> bool:
+    """Tell whether one of two numbers is the other in fewer digits; years are never rounded."""
+    low, high = sorted((one, other))
+    if about:
+        return high - low <= ABOUT * abs(high)
+    if all(YEARS[0] <= value <= YEARS[1] for value in (one, other)):
+        return False
+    digits = {len(f"{abs(value):g}".replace(".", "").strip("0")) for value in (one, other)}
+    return high - low <= ROUNDED * abs(high) and len(digits) > 1
+
+
+def _other_times(one: Assertion, other: Assertion) -> bool:
+    """Tell whether both name years or months beside their values, and none in common."""
+    times = [_times(each) for each in (one, other)]
+    return bool(times[0] and times[1]) and times[0].isdisjoint(times[1])
+
+
+def _times(one: Assertion) -> set[str]:
+    own = set(one.places)
+    rest: Iterable[ClaimToken] = (
+        token for at, token in enumerate(one.tokens) if at not in own and token in one.clause
+    )
+    found: set[str] = set()
+    for token in rest:
+        if token.role == MONTH:
+            found |= {key for key in token.keys if key.startswith("months ")}
+        elif token.role == NUMBER and any(YEARS[0] <= n <= YEARS[1] for n in _numbers(token)):
+            found |= token.keys
+    return found
