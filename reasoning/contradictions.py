@@ -31,6 +31,7 @@ from reasoning.claims.words import claim_words
 from reasoning.rules.answering.headings import heading_of
 from reasoning.rules.answering.things import KINDS, things_asked
 from reasoning.rules.lexicon import lexicon
+from reasoning.rules.values.value_spans import asked_noun
 
 BEFORE = 200  # characters before a sentence that may say what it is about; chosen
 MOST_WORDS = 6  # content words of a value that is compared as a name is; chosen
@@ -168,6 +169,7 @@ class Asked:
         self.wants = question.wants
         self.text = question.query or question.text
         self.words = claim_words(language)
+        self.noun = asked_noun(self.text, lists)
         tokens = claim_tokens(f"{question.text} {question.query}", language)
         found = {one.word: one for one in tokens if one.is_content}
         self.content = list(found.values())
@@ -209,6 +211,11 @@ class Asked:
         theirs = [word for word in other.value if word.is_content]
         if not (0 < len(mine) <= MOST_WORDS and 0 < len(theirs) <= MOST_WORDS):
             return False
+        if self.wants in ("person", "place") and self.words.known.spaced:
+            if not all(any(word.role == NAME for word in side) for side in (mine, theirs)):
+                return False
+        elif self.wants == "text" and not self.noun:
+            return False  # what is no person, place, number or date, nor any other one thing
         return not any(map(other.has, mine)) and not any(map(one.has, theirs))
 
     def _differ_in_numbers(self, one: Assertion, other: Assertion) -> bool:

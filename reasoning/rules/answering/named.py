@@ -10,6 +10,7 @@ from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.wanted import NamedThing, QueryTerms
 
 BESIDE = ("", ",", "(", "（", ":", "：", "–", "—")  # what parts an office and a name
+HALF = 2  # characters of most words of Chinese, of which longer ones are made
 BEFORE = 300  # characters before a sentence that may say what it is about; chosen, not measured
 
 
@@ -42,7 +43,12 @@ def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[
         nouns = [one for one in wanted.things if not one.is_wanted]
         known = wanted.entity_terms or not nouns
         # What a conversation's notes say is not in the weights of the collection.
-        known = known or any(one.terms - wanted.unknown or one.terms & document for one in nouns)
+        known = known or any(
+            one.terms - wanted.unknown
+            or one.terms & document
+            or _spells(one.noun, beside, spaced=is_spaced)
+            for one in nouns
+        )
         return lacking if known else [*lacking, nouns[0].noun]
     parts = [part for one in wanted.things for part in one.parts]
     lacking += [
@@ -59,6 +65,8 @@ def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[
 def _spells(word: str, text: str, *, spaced: bool) -> bool:
     """Tell whether a text has a word in one or in two: "checkout", "check-out", "check out"."""
     letters = r"[-\s]?".join(map(re.escape, word))
+    if not spaced and len(word) > HALF:  # 烘干机: "烘干由两台新机器完成"
+        return word[:HALF] in text and all(one in text for one in word[HALF:])
     return re.search(rf"\b{letters}\b" if spaced else letters, text, re.IGNORECASE) is not None
 
 

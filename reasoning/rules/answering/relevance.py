@@ -25,6 +25,7 @@ from core.time_limit import current_limit
 from core.types import Evidence, SubQuestion, TermWeights
 from languages.language import find_language, read_yaml
 from models.embeddings import Embedder, Reads, SpanPassage, Vectors
+from reasoning.claims.tokens import MONTH, NUMBER, claim_tokens
 from reasoning.rules.answering.features import FEATURES, Candidate, features, spoken_in
 from reasoning.rules.answering.headings import heading_of
 from reasoning.rules.answering.wanted import QueryTerms, analyse
@@ -184,7 +185,13 @@ class Sentence:
 
     @classmethod
     def of(
-        cls, one: Candidate, odds: float, value: tuple[int, int] | None, *, meaning: bool
+        cls,
+        one: Candidate,
+        odds: float,
+        value: tuple[int, int] | None,
+        *,
+        meaning: bool,
+        form: str = "",
     ) -> Sentence:
         """Put a candidate beside its odds."""
         return cls(
@@ -197,7 +204,7 @@ class Sentence:
             one.value("here") + one.value("heading"),
             one.value("similarity") if meaning else None,
             one.matched,
-            not one.value("lacking"),
+            not one.value("lacking") or _reads_value(one, odds, value, form),
             _is_answer(one),
             one.value("names_missing") >= 1,
             value,
@@ -212,6 +219,19 @@ class Sentence:
     def text(self) -> str:
         """Return the sentence as written."""
         return self.evidence.text[self.start : self.end]
+
+
+# Log odds from which a number that was read is of the kind asked for, however it is put ("7 in the
+# morning", "aged 14 or over"); and forms that only a sign or a word tells from other numbers.
+READ_ODDS = 0.0
+SIGNED = ("money", "phone", "version", "share")
+
+
+def _reads_value(one: Candidate, odds: float, value: tuple[int, int] | None, form: str) -> bool:
+    if value is None or odds < READ_ODDS or form in SIGNED:
+        return False
+    tokens = claim_tokens(one.evidence.text[slice(*value)], one.evidence.language)
+    return any(token.role in (NUMBER, MONTH) for token in tokens)
 
 
 def _is_answer(one: Candidate) -> bool:
@@ -290,7 +310,7 @@ class Relevance:
                 for one, alone, both in zip(found, odds, joint, strict=True)
             ]
         made = [
-            Sentence.of(candidate, one, reading.value, meaning=meaning)
+            Sentence.of(candidate, one, reading.value, meaning=meaning, form=wanted.form)
             for candidate, one, reading in zip(found, odds, read, strict=True)
         ]
         return sorted(made, key=lambda one: _order(wanted, one))

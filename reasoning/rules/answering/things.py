@@ -59,8 +59,10 @@ def _by_dictionary(found: list[Word], words: Lexicon, *, wanted: bool) -> Iterat
     phrase: list[Word] = []
     asked = False  # "какой штраф": the noun is what is asked for
     following = [*read[1:], ("", "")]
-    for one, (kind, _), then in zip(found, read, following, strict=False):
-        if kind == "NOUN" and then != ("NOUN", GENITIVE) and not (asked and not wanted):
+    behind = [*found[1:], None]
+    for one, (kind, _), then, after in zip(found, read, following, behind, strict=False):
+        named = after is not None and after.text[:1].isupper()  # "в городе Кедрогорске"
+        if kind == "NOUN" and then != ("NOUN", GENITIVE) and not (named or (asked and not wanted)):
             yield [*phrase, one]
         asked = words.found("question", one.text) or (asked and kind == "ADJF")
         phrase = [*phrase, one] if kind == "ADJF" else []

@@ -144,7 +144,7 @@ def analyse(
         groups.append((group, _synonyms(group, words), weight))
     noun, kind, form = asked_kind(question, words)
     unused = weights([UNUSED_TERM])[UNUSED_TERM]
-    things = _things(question, words)
+    things = _things(question, words, form)
     rarities = weights(sorted({term for one in things for _, group in one.parts for term in group}))
     mine = groups[: len(own)]
     absent = sum(w for group, _, w in mine if min(rarity[t] for t in group) >= unused)
@@ -177,10 +177,12 @@ def analyse(
     )
 
 
-def _things(question: SubQuestion, words: Lexicon) -> tuple[NamedThing, ...]:
+def _things(question: SubQuestion, words: Lexicon, form: str) -> tuple[NamedThing, ...]:
     """Return the things that a question names, unless it leaves out what it is about."""
     found = [] if question.about else things_asked(question.text, words, wanted=True)
     others = {one.noun for one in things_asked(question.text, words)}
+    # "Сколько времени …": the value says it by its form.
+    measured = counted_noun(question.text, words) if form else frozenset[str]()
 
     def group(word: str) -> frozenset[str]:
         own = frozenset().union(*query_terms(word, {words.language}))
@@ -193,7 +195,7 @@ def _things(question: SubQuestion, words: Lexicon) -> tuple[NamedThing, ...]:
             one.noun,
             group(one.noun),
             tuple((beside, group(beside)) for beside in one.beside),
-            is_wanted=one.noun not in others,
+            is_wanted=one.noun not in others or bool(group(one.noun) & measured),
         )
         for one in found
     )
