@@ -294,3 +294,23 @@ def test_a_field_that_a_record_lacks_does_not_answer(rules: Rules) -> None:
     record = piece(said, spoken, title=name, kind="record")
     question = asking("Сколько страниц в книге Мастер и Маргарита?", "ru", wants="number")
     assert grades(rules, question, record)[0] <= 1
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "wants", "text"),
+    [
+        ("ru", "Какова высота телебашни в городе Кедрогорске?", "number",
+         "Телебашня Кедрогорска поднимается на 187 метров."),
+        ("ru", "Сколько времени ехать до областного центра?", "number",
+         "До областного центра ходит электричка, поездка занимает 2 часа 20 минут."),
+        ("zh", "烘干机是哪一年买的？", "date", "烘干由两台新机器完成，它们是2019年从杭州买来的。"),
+    ],
+)  # fmt: skip
+def test_what_is_put_in_other_words_is_named(
+    language: str, question: str, wants: AnswerKind, text: str, rules: Rules
+) -> None:
+    given = rules([piece(text, language)]).grade(
+        asking(question, language, wants=wants), [piece(text, language)]
+    )
+    assert given[0].grade >= 2, given[0].reason
+    assert given[0].reading is not None

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from builders import piece
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from reasoning.rules.answering.relevance import (
     MOST,
     PASSAGES,
     ReaderScore,
+    Sentence,
     read_sentences,
 )
 
@@ -93,3 +95,23 @@ def test_the_likeliest_are_few() -> None:
     assert [one.text for one in reader.passages] == [
         f"Sentence {LIKELIEST + 3 - number} swims." for number in range(PASSAGES)
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "form", "odds", "holds"),
+    [
+        ("The pool opens at 7 in the morning.", "7 in the morning", "clock", 1.0, True),
+        ("Anyone aged 14 or over may join.", "14 or over", "minimum", 1.0, True),
+        ("Anyone aged 14 or over may join.", "14 or over", "minimum", -1.0, False),
+        ("Anyone aged 14 or over may join.", "Anyone", "minimum", 1.0, False),
+        ("The trip takes 2 hours.", "2 hours", "money", 1.0, False),
+    ],
+)
+def test_a_number_that_is_read_is_of_the_kind_asked_for(
+    text: str, value: str, form: str, odds: float, holds: bool
+) -> None:
+    found = candidates([piece(text)])[0]
+    found.row[FEATURES.index("lacking")] = 1.0
+    start = text.index(value)
+    sentence = Sentence.of(found, odds, (start, start + len(value)), meaning=False, form=form)
+    assert sentence.has_kind is holds
