@@ -133,8 +133,8 @@ def _named(wanted: QueryTerms, grade: Grade, sentence: Sentence | None, beside: 
 
 
 def _reading(sentence: Sentence | None) -> AnswerSpan | None:
-    if sentence is None:
-        return None
+    if sentence is None or not sentence.is_answer:
+        return None  # an order to a program, or a heading, states nothing that could contradict
     return AnswerSpan(
         start=sentence.start, end=sentence.end, value=sentence.value, odds=sentence.odds
     )
