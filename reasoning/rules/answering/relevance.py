@@ -222,7 +222,8 @@ class Sentence:
 
 
 # Log odds from which a number that was read is of the kind asked for, however it is put ("7 in the
-# morning", "aged 14 or over"); and forms that only a sign or a word tells from other numbers.
+# morning", "aged 14 or over"); and forms that only a sign or a word tells from other numbers. Both
+# by hand.
 READ_ODDS = 0.0
 SIGNED = ("money", "phone", "version", "share")
 
