@@ -351,6 +351,7 @@ class Session:
         end by asking back; the next question of the conversation is the reply.
         """
         from graph.asking import ActiveRun
+        from reasoning.rules.loading import load_words
 
         text = checked_question(question, self.settings)
         kept = None
@@ -370,6 +371,7 @@ class Session:
             recalls=kept is not None and asks_memory(text, detect_language(text)),
             where=where,
         )
+        load_words(text, context.settings, self.embedder)
         asked = ActiveRun(text, collection, context, on_step, on_stream, where=where)
         if kept is not None:
             return self.asking.within(kept, asked)

@@ -257,6 +257,7 @@ VECTOR_SCORE = "vector"
 # Of sentences about as likely, one in the language of the question is read more easily.
 FOREIGN_ODDS = 2.5  # by hand
 HALF = 0.5  # of 20 questions how to do something 15 were answered with it, 14 without (by hand)
+TOGETHER = 16  # sentences embedded between two looks at the time, about .1 s
 SPOKEN = 0.25  # of the sentences of a passage in a language; fewer only quote it (by hand)
 
 
@@ -293,8 +294,11 @@ class Relevance:
 
     def sentences(self, wanted: QueryTerms, evidence: Sequence[Evidence]) -> list[Sentence]:
         """Return every sentence of the evidence, the most likely answer first."""
+        likeness = self.likeness(wanted, evidence)
         meaning = wanted.vector is not None and self._embedder is not None
-        found, rows = features(wanted, evidence, self.likeness(wanted, evidence))
+        if current_limit().is_up():  # its sentences are graded by words alone
+            meaning, likeness = False, [np.zeros_like(one) for one in likeness]
+        found, rows = features(wanted, evidence, likeness)
         if not found:
             return []
         odds = scorer(MEANING if meaning else WORDS).odds(rows).tolist()
@@ -319,8 +323,8 @@ class Relevance:
     def rows(self, evidence: Sequence[Evidence], *, own: bool = False) -> list[Vectors]:
         """Return the vectors of the sentences of each piece of evidence, as `spans_of` has them.
 
-        What is not stored is embedded, all together; zeros without an embedder. With `own` none
-        are given of a single sentence whose score by meaning is known.
+        What is not stored is embedded while there is time; zeros without an embedder. With `own`
+        none are given of a single sentence whose score by meaning is known.
         """
         stored = self._vectors([one.chunk_id for one in evidence]) if self._vectors else {}
         size = self._embedder.dimension if self._embedder is not None else 1
@@ -342,7 +346,12 @@ class Relevance:
                 texts += [f"{heading}: {item.text[start:end]}" for start, end in spans]
             found.append(rows)
         if self._embedder is not None and texts:
-            made = self._embedder.embed_documents(texts)
+            made = np.zeros((len(texts), size), "float32")
+            for first in range(0, len(texts), TOGETHER):
+                if current_limit().is_up():
+                    break
+                some = texts[first : first + TOGETHER]
+                made[first : first + TOGETHER] = self._embedder.embed_documents(some)
             for place, first, last in lacking:
                 found[place] = made[first:last]
         return found
