@@ -69,6 +69,21 @@ def heading_number(heading: str) -> int:
     return number_of(match[1]) if match is not None else 0
 
 
+def chapter_title(line: str) -> str | None:
+    """Return what a line says that is the heading of a numbered chapter, None for any other line.
+
+    That is "" for "Chapter III" alone. A sentence that begins so is none: "Chapter 3 explains …".
+    """
+    shown = line.strip()
+    match = _CHINESE.match(shown) or _chapter().match(shown)
+    if match is None or not number_of(match[1]):
+        return None
+    rest = shown[match.end() :]
+    marked = rest.lstrip()[:1] in (*_MARKS, "")
+    title = rest.strip(_MARKS)
+    return None if title[:1].islower() and not marked else title
+
+
 def heading_title(heading: str) -> str:
     """Return what a heading says beside its number."""
     match = _numbered(heading) if heading_number(heading) else _LEVELS.match(heading)

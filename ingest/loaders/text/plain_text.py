@@ -8,8 +8,10 @@ from pathlib import PurePosixPath
 from textwrap import dedent
 from typing import Any
 
+from core.language.numbering import chapter_title
 from ingest.loaders import metadata
 from ingest.loaders.outline import Outline, table_text
+from ingest.loaders.text.chapters import add_plain_text
 from ingest.types import Block, ParsedDocument
 
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*")
@@ -270,10 +272,15 @@ def load(relative: str, text: str) -> Iterator[ParsedDocument]:
         add_restructured_text(outline, text)
     elif suffix == ".org":
         add_org(outline, text)
-    else:
+    elif suffix == ".log":
         outline.prose(text)
-    described = {} if suffix in (".rst", ".org") else text_header(text)
-    titles = described.get("title"), outline.first_heading, first_short_line(text)
+    else:
+        add_plain_text(outline, text)
+    sectioned = suffix in (".rst", ".org")
+    described = {} if sectioned else text_header(text)
+    # The first heading of a plain text is that of a chapter.
+    named = outline.first_heading if sectioned else ""
+    titles = described.get("title"), named, first_short_line(text)
     yield ParsedDocument.of_file(relative, "text", outline.finish(), described, *titles)
 
 
@@ -286,4 +293,5 @@ def first_short_line(text: str) -> str:
     """Return the first line when it looks like a title, else ""."""
     line = text.lstrip().split("\n", 1)[0].strip()
     reads_as_title = any(c.isalpha() for c in line) and line[-1] not in ".,;:。，；、"
-    return line if len(line) <= _MAX_TITLE and reads_as_title else ""
+    is_name = reads_as_title and chapter_title(line) is None
+    return line if len(line) <= _MAX_TITLE and is_name else ""
