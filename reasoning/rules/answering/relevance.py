@@ -166,7 +166,7 @@ class Sentence:
     `matched` are the question's own words that it or its heading says, `has_kind` that it holds a
     value of the kind asked for, `is_answer` that it is more than a heading, `names_missing` that
     its passage has no name that the question says. What answers in it stands at `value` in the
-    text of the evidence, where the reader has read it.
+    text of the evidence, where the reader has read it, whose own odds are `read`.
     """
 
     evidence: Evidence
@@ -182,13 +182,14 @@ class Sentence:
     is_answer: bool = True
     names_missing: bool = False
     value: tuple[int, int] | None = None
+    read: float | None = None
 
     @classmethod
     def of(
         cls,
         one: Candidate,
         odds: float,
-        value: tuple[int, int] | None,
+        reading: ReaderScore,
         *,
         meaning: bool,
         form: str = "",
@@ -204,10 +205,11 @@ class Sentence:
             one.value("here") + one.value("heading"),
             one.value("similarity") if meaning else None,
             one.matched,
-            not one.value("lacking") or _reads_value(one, odds, value, form),
+            not one.value("lacking") or _reads_value(one, odds, reading.value, form),
             _is_answer(one),
             one.value("names_missing") >= 1,
-            value,
+            reading.value,
+            reading.odds if reading.value is not None else None,
         )
 
     @property
@@ -307,15 +309,14 @@ class Relevance:
             read = read_sentences(self._reader, wanted.text, found, odds)
             column = np.array([[one.odds] for one in read], dtype=np.float32)
             joint = scorer(READING).odds(np.hstack([rows, column])).tolist()
-            # The reader has learnt from no such questions, and in no other language.
-            unknown = wanted.howto or wanted.defines or wanted.enumerates
-            share = HALF if unknown or not find_language(wanted.language).reader else 1.0
+            learnt = wanted.is_readable and find_language(wanted.language).reader
+            share = 1.0 if learnt else HALF
             odds = [
                 alone if one.evidence.kind in UNREADABLE else share * both + (1 - share) * alone
                 for one, alone, both in zip(found, odds, joint, strict=True)
             ]
         made = [
-            Sentence.of(candidate, one, reading.value, meaning=meaning, form=wanted.form)
+            Sentence.of(candidate, one, reading, meaning=meaning, form=wanted.form)
             for candidate, one, reading in zip(found, odds, read, strict=True)
         ]
         return sorted(made, key=lambda one: _order(wanted, one))

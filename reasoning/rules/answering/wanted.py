@@ -108,6 +108,17 @@ class QueryTerms:
         return matched > 0 and matched >= LEAST_IN_HEADING * sum(weight for _, weight in own)
 
     @property
+    def is_readable(self) -> bool:
+        """Tell whether the reader has learnt from such questions, if not in this language."""
+        return not (self.howto or self.defines or self.enumerates)
+
+    def share_of(self, matched: frozenset[int]) -> float:
+        """Return the share of the question's words, but for names beside others, that matched."""
+        names = frozenset().union(*self.entity_terms)
+        own = {n for n, (group, _, _) in enumerate(self.groups[: self.own]) if not group & names}
+        return len(own & matched) / len(own) if own else len(matched) / max(1, self.own)
+
+    @property
     def asked(self) -> frozenset[str]:
         """Return every term that is looked for, synonyms left out."""
         return frozenset(term for group, _, _ in self.groups for term in group)

@@ -191,19 +191,24 @@ def read(question: str, schema: RecordSchema) -> list[dict[str, Any]]:
     if not schema.files:
         return []
     named = named_files(RecordReading(schema.scan(question), schema))
+    prose = bool(schema.prose) and not named
     if len({tuple(sorted(one.fields)) for one in schema.files}) == 1:
-        readings = [("", _read(question, schema))]
+        readings = [("", _read(question, schema, beside_prose=prose))]
     else:
         files = named or [one.file for one in schema.files]
-        readings = [(file, _read(question, schema.alone(file))) for file in files]
+        readings = [
+            (file, _read(question, schema.alone(file), beside_prose=prose)) for file in files
+        ]
     known = [(found[0], found[1] | {"file": file}) for file, found in readings if found]
-    if schema.prose and not named:  # beside prose nothing but values that records have is sure
+    if prose:  # beside prose nothing but values that records have is sure
         known = [one for one in known if not one[0] and _is_sure(one[1])]
     best = min((unknown for unknown, _ in known), default=0)
     return [arguments for unknown, arguments in known if unknown == best][: len(named) or 1]
 
 
-def _read(question: str, schema: RecordSchema) -> tuple[int, dict[str, Any]] | None:
+def _read(
+    question: str, schema: RecordSchema, *, beside_prose: bool = False
+) -> tuple[int, dict[str, Any]] | None:
     """Return how much of the question the schema does not explain, and the arguments."""
     reading = RecordReading(schema.scan(question), schema)
     reading.named = bool(named_files(reading))
@@ -216,7 +221,15 @@ def _read(question: str, schema: RecordSchema) -> tuple[int, dict[str, Any]] | N
     _asked(reading)
     guessed = sum(one["field"] == ANY_FIELD for one in reading.where)
     arguments = _arguments(reading, unknown, guessed)
+    if beside_prose and not (reading.aggregate != "list" or _lists(reading)):
+        return None
     return None if arguments is None else (guessed + reading.passed_over, arguments)
+
+
+def _lists(reading: RecordReading) -> bool:
+    """Tell whether a question asks for things by more than "what"."""
+    kinds = (one for one in reading.matches if one.is_a(*WANT, "order most", "order least"))
+    return any(not one.is_a("vague") for one in kinds)
 
 
 def _is_sure(arguments: dict[str, Any]) -> bool:
