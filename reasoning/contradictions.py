@@ -35,12 +35,13 @@ from reasoning.rules.values.value_spans import asked_noun
 
 BEFORE = 200  # characters before a sentence that may say what it is about; chosen
 MOST_WORDS = 6  # content words of a value that is compared as a name is; chosen
-SURE = 1.5  # log odds of a reading whose words need not be those of the question (by hand)
+SURE = 1.0  # log odds of a reading whose words need not be those of the question (by hand)
 LEAST = 2  # other content words that a sentence and its denial share; chosen
 # Numbers that are one number in fewer digits, and those that are said to be about; chosen.
 ROUNDED, ABOUT = 0.02, 0.1
 YEARS = (1000, 2100)
 DENIAL, HEDGE = frozenset({"negation"}), frozenset({"hedge"})
+MODALITY = frozenset({"modality"})
 BOUND, CONDITION = frozenset({"bound"}), frozenset({"condition"})
 ABOVE, BELOW, NEAR = ("0", "2"), ("1", "3"), "5"  # meanings of the bounds in `claims.yaml`
 FIGURE = re.compile(r"#(-?\d+(?:\.\d+)?)")
@@ -126,9 +127,16 @@ class Assertion:
         """Tell whether the sentence, its headings or what stands before it say a word."""
         return self.has(word) or any(same(word, one) for one in self.around)
 
+    @cached_property
+    def end_of_clause(self) -> int:
+        """Return where the clause of the value ends; what is behind it tells of something else."""
+        return self.clause[-1].end if self.clause else len(self.text)
+
     def listed(self, name: str) -> bool:
-        """Tell whether the sentence has a word of a list beside the value."""
-        return any(not one.keys.isdisjoint(_keys(name, self.language)) for one in self.rest) or (
+        """Tell whether the sentence has a word of a list beside the value, or before it."""
+        keys = _keys(name, self.language)
+        near = (one for one in self.rest if one.start < self.end_of_clause)
+        return any(not one.keys.isdisjoint(keys) for one in near) or (
             lexicon(self.language).found(name, self._beside)
         )
 
@@ -138,7 +146,7 @@ class Assertion:
             return self.text
         start = min(one.start for one in self.value)
         end = max(one.end for one in self.value)
-        return f"{self.text[:start]} | {self.text[end:]}"
+        return f"{self.text[:start]} | {self.text[end : self.end_of_clause]}"
 
 
 @lru_cache(maxsize=64)
@@ -177,6 +185,13 @@ class Asked:
         beside = {word for thing in things for word in thing.beside}
         self.modifiers = [one for one in self.content if one.text in beside]
         self.nouns = [one for one in self.content if one.text in {thing.noun for thing in things}]
+        self.described = {
+            thing.noun: [word for word in self.content if word.text in thing.beside]
+            for thing in things
+            if thing.beside
+        }
+        # Of what is allowed any number is the most: "up to twelve books", "eight books".
+        self.permits = any(one.has(MODALITY) for one in tokens)
         self.repeats = self._names("repeatable", language)
         self.one_sided = [name for name in ONE_SIDED if not self._names(name, language)]
         self.language = language
@@ -228,7 +243,7 @@ class Asked:
             return False
         if mine.units and theirs.units:
             if not any(same(a, b) for a in mine.units for b in theirs.units):
-                return False
+                return self._differ_in_measure(mine, theirs)
         elif (mine.units or theirs.units) and not (mine.months and theirs.months):
             return False
         if len(mine.figures) != len(theirs.figures):
@@ -244,9 +259,27 @@ class Asked:
             _is_rounded(a, b, self._about(one, other)) for a, b in pairs
         ):
             return False
-        if len(pairs) == 1 and not self._bounded(one, other, *pairs[0]):
+        if len(pairs) == 1 and not self._exclude(one, other, *pairs[0]):
             return False
         return not self._has_all(one, other, mine.figures, theirs.figures)
+
+    def _differ_in_measure(self, mine: _Amount, theirs: _Amount) -> bool:
+        """Tell whether amounts of one measure in two units differ: 28 days, three weeks."""
+        sizes = [
+            {
+                place: size * each.figures[0]
+                for unit in each.units
+                for place, size in self._sizes(unit)
+            }
+            for each in (mine, theirs)
+        ]
+        if len(mine.figures) != 1 or len(theirs.figures) != 1:
+            return False
+        both = [(sizes[0][place], sizes[1][place]) for place in sizes[0].keys() & sizes[1].keys()]
+        return any(abs(a - b) > ABOUT * max(a, b) for a, b in both)
+
+    def _sizes(self, unit: ClaimToken) -> list[tuple[int, float]]:
+        return [self.words.measures[key] for key in unit.keys if key in self.words.measures]
 
     @staticmethod
     def _has_all(
@@ -266,15 +299,12 @@ class Asked:
             for token in each.clause
         )
 
-    @staticmethod
-    def _bounded(one: Assertion, other: Assertion, mine: float, theirs: float) -> bool:
+    def _exclude(self, one: Assertion, other: Assertion, mine: float, theirs: float) -> bool:
         """Tell whether bounds of two numbers leave room for none that meets both."""
         low, high = (
-            [
-                {sense.side for token in each.clause for sense in token.senses
-                 if sense.group == "bound"}
-                for each in (one, other)
-            ]
+            {sense.side for token in each.clause for sense in token.senses
+             if sense.group == "bound" and not (self.permits and sense.side in BELOW)}
+            for each in (one, other)
         )  # fmt: skip
         if low == high:
             return True
@@ -348,16 +378,25 @@ class Asked:
 
     def _is_other_kind(self, one: Assertion, other: Assertion) -> bool:
         """Tell whether one says more of what the question names: "Kestrel 3 Pro", "audit logs"."""
-        kinds = [self._kinds(each) for each in (one, other)]
+        # Of a noun that is told from its like by words that both say, others but describe it.
+        known = {
+            noun
+            for noun, beside in self.described.items()
+            if all(one.says(word) and other.says(word) for word in beside)
+        }
+        kinds = [self._kinds(each, known) for each in (one, other)]
         return any(not other.says(word) for word in kinds[0]) or any(
             not one.says(word) for word in kinds[1]
         )
 
-    def _kinds(self, one: Assertion) -> list[ClaimToken]:
+    def _kinds(self, one: Assertion, known: set[str]) -> list[ClaimToken]:
         whom = _keys("whom", self.language) | set(lexicon(self.language).words("whom"))
         found: list[ClaimToken] = []
         named = False
+        nouns = [noun for noun in self.nouns if noun.text not in known]
         for at, token in enumerate(one.tokens):
+            if token.start >= one.end_of_clause:
+                break
             before = one.tokens[at - 1] if at else None
             if before is None or at in one.places or CLOSED & set(token.before):
                 named = False
@@ -370,7 +409,7 @@ class Asked:
             if before is None or at - 1 in one.places or token.before.strip():
                 continue
             led = at < 2 or not one.tokens[at - 2].is_content
-            if led and self._is_kind(before) and any(same(token, noun) for noun in self.nouns):
+            if led and self._is_kind(before) and any(same(token, noun) for noun in nouns):
                 found.append(before)
         return [word for word in found if not self._asks(word)]
 

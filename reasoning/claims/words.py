@@ -71,6 +71,13 @@ class ClaimWords:
         )
         self.written: dict[str, set[Sense]] = {}
         self.stemmed: dict[str, set[Sense]] = {}
+        # By the keys of their tokens: which measure units are of, and their size in its smallest.
+        places = {aliases[0]: place for place, aliases in enumerate(raw.get("units", ()))}
+        self.measures = {
+            f"units {places[unit]}": (number, float(size))
+            for number, sizes in enumerate(raw.get("measures", ()))
+            for unit, size in sizes.items()
+        }
         for group, side, entry in _entries(raw):
             self._add(entry, Sense(group, side))
 

@@ -314,3 +314,45 @@ def test_what_is_put_in_other_words_is_named(
     )
     assert given[0].grade >= 2, given[0].reason
     assert given[0].reading is not None
+
+
+GATEWAY = "The Zorvex gateway depends on the Zorvex ledger and the Zorvex risk engine."
+GATEWAY_RU = "Шлюз Zorvex зависит от Zorvex Ledger и от Zorvex Risk Engine."
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Who founded Zorvex?", "en"),
+        ("Who is the CEO of Zorvex?", "en"),
+        ("Кто основал Zorvex?", "ru"),
+        ("Хто заснував Zorvex?", "uk"),
+        ("Zorvex 是谁创办的?", "zh"),
+    ],
+)
+def test_what_says_but_the_name_answers_nothing_in_any_language(
+    question: str, language: str, rules: Rules
+) -> None:
+    asked = asking(question, language, wants="person")
+    english = piece(GATEWAY, title="Zorvex payments")
+    russian = piece(GATEWAY_RU, "ru", title="Платежи Zorvex")
+    assert max(grades(rules, asked, english, russian)) <= 1
+
+
+def test_an_answer_in_another_word_is_kept(rules: Rules) -> None:
+    founded = piece(f"{GATEWAY} Zorvex was established by Maria Lind in 2011.", title="Zorvex")
+    assert grades(rules, asking("Who founded Zorvex?", wants="person"), founded)[0] >= 2
+
+
+def test_a_record_that_says_but_the_name_answers_nothing(rules: Rules) -> None:
+    asked = asking("Who founded Zorvex?", wants="person")
+    record = piece(GATEWAY, kind="record", title="Zorvex payments", ordinal=0)
+    assert grades(rules, asked, record)[0] <= 1
+
+
+def test_a_unit_needs_a_number_in_chinese(rules: Rules) -> None:
+    asked = asking("每本书可以借多少天?", "zh", wants="number")
+    praise = piece("本书篇幅很长，适合有一定阅读耐心的成年读者。", "zh")
+    rule = piece("每本书可借 21 天，并可续借两次。", "zh")
+    praised, ruled = grades(rules, asked, praise, rule)
+    assert praised <= 1 < ruled

@@ -187,6 +187,7 @@ def test_the_word_for_when_it_was_done_is_no_state() -> None:
         "When was the status of the colony changed?",
         "What is the most common language in Japan?",
         "Как открыть заказ?",
+        "What does an open pastel cost in Japan?",
         "",
     ],
 )
