@@ -222,8 +222,8 @@ class Asked:
             return self._differ_in_numbers(one, other)
         if any(word.role in (NUMBER, MONTH) for word in other.value):
             return False
-        mine = [word for word in one.value if word.is_content]
-        theirs = [word for word in other.value if word.is_content]
+        mine = _own_part([word for word in one.value if word.is_content], other)
+        theirs = _own_part([word for word in other.value if word.is_content], one)
         if not (0 < len(mine) <= MOST_WORDS and 0 < len(theirs) <= MOST_WORDS):
             return False
         if self.wants in ("person", "place") and self.words.known.spaced:
@@ -455,6 +455,14 @@ class Asked:
         lacking = [word for word in self.content if one.says(word) and not other.says(word)]
         # A word of the sentence that the other lacks may be what the other denies.
         return (len(denials) + opposite) % 2 == 1 and all(map(one.has, lacking))
+
+
+def _own_part(words: list[ClaimToken], other: Assertion) -> list[ClaimToken]:
+    """Return the words of a value behind those that the other sentence says, too: "Doctor"."""
+    shared = 0
+    while shared < len(words) - 1 and other.has(words[shared]):
+        shared += 1
+    return words[shared:]
 
 
 def _opposite(word: ClaimToken, one: Assertion, asked: Asked) -> bool:

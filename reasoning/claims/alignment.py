@@ -20,6 +20,7 @@ OTHER_ROLE = 1.4  # a number for a word, a word for a function word
 # has participles with endings of their own. Chosen, not measured.
 LEAST_FORM, FORM_SHARE = 4, 0.7
 LEAST_CASED, CASED_SHARE = 5, 0.5
+LONGEST_CASE = 3  # letters of the ending of a name in a case: «Ковальчук» is no form of «Коваленко»
 
 
 class Alignment(NamedTuple):
@@ -42,7 +43,17 @@ def same(one: ClaimToken, other: ClaimToken) -> bool:
         return True
     if one.word[:2] != other.word[:2] or {one.role, other.role} - {WORD, NAME}:
         return False
+    if one.role == other.role == NAME and not _same_name(one.word, other.word):
+        return False
     return same_form(one.word, other.word) and not clash(one, other)
+
+
+def _same_name(one: str, other: str) -> bool:
+    """Tell whether names differ at most by the endings of cases, which only some languages have."""
+    if one.isascii():
+        return False
+    shared = len(commonprefix([one, other]))
+    return max(len(one), len(other)) - shared <= LONGEST_CASE
 
 
 def clash(one: ClaimToken, other: ClaimToken) -> bool:

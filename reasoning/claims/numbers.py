@@ -92,7 +92,7 @@ class NumberEdits(Edits):
         # What stands first of all, as "in 2019", is said of the whole.
         first = own == 0 or self._text[own - 1].place != self._text[own].place
         says = row in self._moved or any(
-            self._text[at].role in (WORD, NAME) and self._clause(at) == own for at in self._free
+            self._text[at].role in CONTENT and self._clause(at) == own for at in self._free
         )
         return bool(ours) and says and not first and own not in ours
 

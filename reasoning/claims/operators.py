@@ -103,6 +103,8 @@ class OperatorEdits(Edits):
         known = self._words.prepositions
         for row, one in enumerate(self._claim[:-1]):
             after = self._after(self._claim, row)
+            if one.word in known and self._leads_other(row, after):
+                return f"{one.text} leads something else in the quote"
             if one.word not in known or row in self._partner or after not in self._partner:
                 continue
             place = self._partner[after]
@@ -117,6 +119,14 @@ class OperatorEdits(Edits):
             if led and not starts and not any(same(one, each) for each in led):
                 return f"{self._claim[after].text} is led by {led[-1].text} in the quote"
         return ""
+
+    def _leads_other(self, row: int, after: int | None) -> bool:
+        """Tell whether a preposition that was moved leads another word that the claim has, too."""
+        if row not in self._moved or after not in self._partner:
+            return False
+        there = self._after(self._text, self._moved[row])
+        led = there in self._covered and not same(self._claim[after], self._text[there])
+        return led and not self._preposed(self._text, self._partner[after])
 
     def _ends_range(self, lead: ClaimToken, place: int) -> bool:
         counted = self._text[place].role == NUMBER

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from core.language.chinese import part_of_speech
 from core.language.words import readings
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import (
@@ -15,8 +16,10 @@ from reasoning.claims.edits import (
     genders_of,
     is_passive,
 )
-from reasoning.claims.tokens import CLOSED, NAME, NUMBER, WORD, ClaimToken
+from reasoning.claims.tokens import CLOSED, NAME, NUMBER, OPERATOR, WORD, ClaimToken
 from reasoning.claims.words import CONTRASTS, RELATIONS
+
+VERB = "v"  # in the Chinese dictionary
 
 
 class RoleEdits(Edits):
@@ -153,13 +156,35 @@ class RoleEdits(Edits):
             for place in range(len(tokens)):
                 if place in known or not self._is_agent(tokens, place):
                     continue
-                after = self._after(tokens, place)
-                verb = next(
-                    (at for at in range(place - 1, -1, -1) if tokens[at].role == WORD), None
-                )
-                if after in partner and verb in partner and partner[after] > partner[verb]:
-                    return tokens[after].text
+                doer = self._doer(tokens, place, partner)
+                verb = self._passive_verb(tokens, place, doer)
+                if doer in partner and verb in partner and partner[doer] > partner[verb]:
+                    return tokens[doer].text
         return self._instrument_changed()
+
+    def _doer(self, tokens: Sequence[ClaimToken], place: int, known: Collection[int]) -> int | None:
+        """Return who does it as a passive says behind "by": the first word there that is known."""
+        first = at = self._after(tokens, place)
+        while at is not None and at not in known:
+            if at + 1 < len(tokens) and tokens[at + 1].word in self._words.prepositions:
+                return first
+            at = self._next(tokens, at, 1)
+        return first if at is None else at
+
+    def _passive_verb(
+        self, tokens: Sequence[ClaimToken], place: int, doer: int | None
+    ) -> int | None:
+        """Return the verb of a passive: what follows its auxiliary, or in Chinese the doer."""
+        at = doer if not self._words.known.spaced else None
+        while at is not None:
+            at = self._next(tokens, at, 1)
+            if at is not None and part_of_speech(tokens[at].text)[:1] == VERB:
+                return at
+        before = range(place - 1, -1, -1)
+        led = next((at for at in before if tokens[at].word in self._words.passives), -1)
+        kinds = (WORD, OPERATOR) if led >= 0 else (WORD,)  # "was recommended by"
+        verbs = [at for at in range(led + 1, place) if tokens[at].role in kinds]
+        return (verbs[0] if led >= 0 else verbs[-1]) if verbs else None
 
     def _instrument_changed(self) -> str:
         """Name the doer of a passive, known by its case, that is no subject in the active."""
@@ -190,8 +215,9 @@ class RoleEdits(Edits):
         return ""
 
     def _keeps_doer(self, place: int) -> bool:
-        after = self._after(self._text, place)
-        return place in self._covered or (after is not None and after in self._covered)
+        return (
+            place in self._covered or self._doer(self._text, place, self._covered) in self._covered
+        )
 
     def _all_listed(self, swapped: Sequence[int]) -> bool:
         """Tell whether the swapped words only stand in another order of a list."""

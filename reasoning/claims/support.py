@@ -19,6 +19,7 @@ from reasoning.claims.words import claim_words
 
 CANDIDATES = 4  # sentences that are tried alone
 JOINED = 6  # sentences at most that a statement may be joined from
+ASKS = ("?", "？")
 BEFORE = 3  # sentences before one that may say what its pronouns mean
 GRAM = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_\u3400-\u9fff]{1,4}|[\u3400-\u9fff]")
 MARKS = re.compile(r"[\s*_`#|。!！]+|(?<!\d)\.|\.(?!\d)")
@@ -132,7 +133,11 @@ class Supporting:
         tokens = claim_tokens(claim, self._language)
         words = claim_words(self._language)
         best: tuple[float, str] | None = None
+        asks = claim.rstrip().endswith(ASKS)
         for window in self._windows(claim):
+            if not asks and all(line.text.rstrip().endswith(ASKS) for line in window):
+                best = best or (float("inf"), "the quote only asks it")
+                continue
             text = [
                 token._replace(place=place)
                 for place, line in enumerate(window)

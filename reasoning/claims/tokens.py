@@ -43,6 +43,7 @@ _ORDINAL = re.compile(r"(?:st|nd|rd|th|-?[а-яії]+)$", re.IGNORECASE)
 _GROUPED = re.compile(r"^\d{1,3}(?:[,\u00a0\u202f\u2009 ]\d{3})+(?:\.\d+)?$")
 _PLAIN = re.compile(r"(-?)0*([0-9]+)(\.[0-9]+)?")
 _ROMAN = re.compile(r"^(?=[IVXLC]{2,}$)(?:C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})$")
+_IDENTIFIER = re.compile(r"[_./\d]")
 _CONTRACTED = re.compile(r"^(.+)n['’]t$", re.IGNORECASE)
 MONEY = frozenset("$€£¥₽₴")
 _NOT_A_NUMBER = frozenset({"万一", "千万", "一一", "十分", "百万一"})
@@ -215,7 +216,8 @@ def _tokens(
 
 def _word(raw: _Raw, words: ClaimWords, senses: tuple[Sense, ...], first: bool) -> ClaimToken:
     folded = fold(raw.text)
-    key = folded if " " in raw.text else words.key(raw.text)
+    exact = " " in raw.text or _IDENTIFIER.search(raw.text)
+    key = folded if exact else words.key(raw.text)
     # In a Latin script "May" and "March" are months, "may" and "march" are none.
     capital = raw.text[:1].isupper() and not (first and len({one.group for one in senses}) > 1)
     month = any(one.group == "months" for one in senses)

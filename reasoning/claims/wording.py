@@ -55,6 +55,8 @@ class WordEdits(Edits):
             return next(islice(often, times + 1, None), None) is None
         if self._similar is None or not (one.role == WORD or (one.role == NAME and not row)):
             return False
+        if any(self._measures(part) for part in one.word.split()):
+            return False  # "per month", "per year"
         if other is not None and other.is_content and other.role != WORD:
             return False
         beside = [self._text[at] for at in self._free if self._text[at].role == WORD]
@@ -65,6 +67,10 @@ class WordEdits(Edits):
             and self._similar(one.text, each.text)
             for each in near
         )
+
+    def _measures(self, word: str) -> bool:
+        senses = self._words.senses(word, self._words.key(word))
+        return any(sense.group == "units" for sense in senses)
 
     def _stands_for(self, row: int) -> bool:
         """Tell whether a name stands for a pronoun of the evidence, or beside a part of itself."""

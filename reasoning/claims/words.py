@@ -51,6 +51,7 @@ class ClaimWords:
         self.numbers: dict[str, float] = self._keyed(raw.get("numbers", {}))
         self.scales: dict[str, float] = self._keyed(raw.get("scales", {}))
         self.agents = frozenset(raw.get("agents", ()))
+        self.passives = frozenset(lexicon(known.code).words("passive"))
         self.amounts = frozenset(raw.get("amounts", ()))
         self.comparators = tuple(raw.get("comparators", ()))
         frames = (one.split("…") for one in raw.get("contrasts", ()) if "…" in one)

@@ -206,7 +206,7 @@ class Sentence:
             one.value("similarity") if meaning else None,
             one.matched,
             not one.value("lacking") or _reads_value(one, odds, reading.value, form),
-            _is_answer(one),
+            _is_answer(one, read=reading.value is not None and reading.odds > 0),
             one.value("names_missing") >= 1,
             reading.value,
             reading.odds if reading.value is not None else None,
@@ -237,8 +237,11 @@ def _reads_value(one: Candidate, odds: float, value: tuple[int, int] | None, for
     return any(token.role in (NUMBER, MONTH) for token in tokens)
 
 
-def _is_answer(one: Candidate) -> bool:
-    """Tell whether a sentence is more than a heading, code, a drawing or an order."""
+def _is_answer(one: Candidate, *, read: bool) -> bool:
+    """Tell whether a sentence is more than a heading, code, a drawing or an order.
+
+    What was `read` in it is no heading, however short it is.
+    """
     if gives_orders(one.evidence.text, one.start, one.end):
         return False
     if one.evidence.kind == "record":
@@ -250,7 +253,7 @@ def _is_answer(one: Candidate) -> bool:
     # Capitals are in any heading, and what a heading is above says more.
     shows = not one.heads or one.value("number") or one.value("date")
     valued = one.value("valued") and shows
-    return not (drawn or (short and not valued) or one.value("code"))
+    return not (drawn or (short and not (valued or read)) or one.value("code"))
 
 
 # The vectors of the sentences of chunks, by chunk id, as the search index keeps them.
