@@ -14,12 +14,9 @@ from typing import Any, NamedTuple, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from core.auth import AuthContext
 from core.budget import current_ledger
 from core.distribution import program_version
 from core.errors import CarrelError
-from core.metadata import ROW
-from core.question import names_of
 from core.time_limit import TimeUpError
 from core.trace import RunRecord, Step
 from graph.asking import ActiveRun, stream
@@ -28,7 +25,6 @@ from graph.intercept import InterceptedTools, intercepted
 from graph.record import run_result
 from graph.recording import NodeReadings, Reading, Recording, decoded, digest_of, visit_name
 from graph.state import Graph, State, state_serializer
-from stores.ports import Catalogue
 
 TOOLS = frozenset({"run", "filter", "corrections", "term_weights", "calls"})
 SPECS = "specs"  # of a record they are bare: whoever plans again needs those of now
@@ -187,21 +183,6 @@ def replay_run(
     result = run_result(run.run_id, state, run.result["warnings"][: recording.warnings[0]])
     ends = [StepDifference(*end, *one) for one in _result_differences(run, result, recording)]
     return Replayed(len(run.trail), steps + ends, player.notes)
-
-
-def changed_since(run: RunRecord, catalogue: Catalogue, auth: AuthContext) -> list[str]:
-    """Say how many passages of a run have another text by now, or are gone; nothing for none."""
-    if catalogue.index_version() == run.index_version:
-        return []
-    kept = {one.chunk_id: one.text for one in run.evidence if one.kind != ROW}
-    for collection in catalogue.collections(auth.tenant):
-        if collection.name in names_of(run.collection):
-            for name, one in catalogue.evidence(auth, collection.id, list(kept)).items():
-                if kept.get(name) == one.text:
-                    del kept[name]
-    if not kept:
-        return []
-    return [f"the documents have changed since: passages replayed from the record: {len(kept)}"]
 
 
 def _events(graph: Graph, player: Player, context: Context) -> Iterator[Any]:

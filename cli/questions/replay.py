@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -15,12 +17,14 @@ from core.trace import RunRecord
 from graph.build import build_graph
 from graph.context import Context, PipelineName
 from graph.recording import Recording
-from graph.replay import Replayed, changed_since, replay_run
+from graph.replay import Replayed, replay_run
+from stores.runlog.changes import changed_since
 
 if TYPE_CHECKING:
     from app.session import Session
 
 DIFFERENT = 1
+BEFORE = 20  # characters shown before a difference
 LINE = 300  # characters of a line that differs; chosen, not measured
 
 
@@ -95,8 +99,16 @@ def _print(kept: RunRecord, found: Replayed) -> None:
     out.print(f"[dim]run {kept.run_id} · {found.steps} steps[/dim] · {outcome}")
     for one in found.differences:
         out.print(f"\nstep {one.step} {one.node} · {escape(one.what)}")
-        for line in one.lines():
+        for line in _from_difference(one.lines()):
             colour = "red" if line.startswith("-") else "green"
             out.print(f"  [{colour}]{escape(shortened(line, LINE))}[/{colour}]")
     for note in found.notes:
         warn(note)
+
+
+def _from_difference(lines: Sequence[str]) -> list[str]:
+    """Return lines with what all of them begin with cut, so that where they differ is shown."""
+    shared = len(commonprefix([line[1:] for line in lines])) if len(lines) > 1 else 0
+    if shared < LINE // 2:
+        return list(lines)
+    return [f"{line[:1]} …{line[1 + shared - BEFORE :]}" for line in lines]

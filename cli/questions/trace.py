@@ -36,6 +36,7 @@ from core.types import Plan, SubQuestion
 from display.runs import run_page
 from display.why import explain
 from reasoning.planning.compiler import render_operation
+from stores.runlog.changes import changed_since
 
 NEWEST = 15  # runs, chosen to fit a screen
 PAGES = (".html",)
@@ -67,16 +68,19 @@ def trace(
     with opened_catalogue(options.settings()) as kept:
         newest = kept.runs.newest(auth, NEWEST) if run is None else []
         found = None if run is None else kept.runs.load(auth, storable(run))
+        changed = [] if found is None else changed_since(found, kept.catalogue, auth)
     if page is not None and found is not None:
         _write_page(page, found, as_json)
     elif as_json and found is None:
         print_json({"runs": [item.model_dump(exclude={"trail", "result"}) for item in newest]})
     elif as_json and found is not None:
-        print_json(found.model_dump())
+        print_json(found.model_dump() | {"changed": changed})
     elif found is None:
         print_runs(newest)
     else:
         print_run(found)
+        for note in changed:
+            stdout().print(note, style="yellow")
 
 
 def _write_page(page: Path, run: RunRecord, as_json: bool) -> None:
@@ -159,8 +163,10 @@ def why(
     """
     with opened_catalogue(options.settings()) as kept:
         found = kept.runs.load(options.auth, storable(run))
+        changed = changed_since(found, kept.catalogue, options.auth)
     reason = explain(found)
     if as_json:
-        print_json({"run_id": found.run_id, **reason._asdict()})
+        print_json({"run_id": found.run_id, **reason._asdict(), "changed": changed})
     else:
-        stdout().print(escape(reason.sentence), soft_wrap=True, highlight=False)
+        shown = " ".join([reason.sentence, *(f"But {note}." for note in changed)])
+        stdout().print(escape(shown), soft_wrap=True, highlight=False)
