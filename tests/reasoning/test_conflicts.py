@@ -77,6 +77,27 @@ LOGS, BUILT = "How long are server logs kept?", "When was the Alder Mill built?"
             "The Alder Mill was built in {June 1874}.",
         ),
         (
+            "How many books may a member borrow?",
+            "number",
+            "en",
+            "A member may have up to {twelve} books.",
+            "Members can take {eight} books home.",
+        ),
+        (
+            "How long is the trial period?",
+            "number",
+            "en",
+            "The trial period is {three months}.",
+            "The trial period lasts {six weeks}.",
+        ),
+        (
+            "Who heads the Marsh Clinic?",
+            "person",
+            "en",
+            "Doctor {Ilse Brandt} heads the Marsh Clinic.",
+            "{Doctor Paul Rohde} heads the Marsh Clinic.",
+        ),
+        (
             "Who maintains billing?",
             "person",
             "en",
