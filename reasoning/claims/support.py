@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache, partial
 from math import log
 from typing import NamedTuple
 
+from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
 from models.embeddings import Embedder
 from reasoning.claims.alignment import align, same
@@ -60,13 +61,14 @@ class Supporting:
     def __init__(
         self, texts: Sequence[str], language: str | None, similar: Similar | None = None
     ) -> None:
-        """Cut texts in one language into sentences."""
+        """Cut texts in one language into sentences; an order to a program supports nothing."""
         self._language = language
         self._similar = similar
         self._lines = [
             Line(text[slice(*span)], source, place, span)
             for source, text in enumerate(texts)
             for place, span in enumerate(_spans(text))
+            if not gives_orders(text, *span)
         ]
         self._plain = [plain(line.text) for line in self._lines]
 

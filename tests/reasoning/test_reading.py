@@ -113,5 +113,7 @@ def test_a_number_that_is_read_is_of_the_kind_asked_for(
     found = candidates([piece(text)])[0]
     found.row[FEATURES.index("lacking")] = 1.0
     start = text.index(value)
-    sentence = Sentence.of(found, odds, (start, start + len(value)), meaning=False, form=form)
+    sentence = Sentence.of(
+        found, odds, ReaderScore(odds, (start, start + len(value))), meaning=False, form=form
+    )
     assert sentence.has_kind is holds
