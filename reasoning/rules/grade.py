@@ -28,7 +28,6 @@ HALF_ALIKE, MORE_ALIKE = 0.5, 0.8
 # go so, 15 below even odds, of 280 right ones none (squad2, xquad_ru, xquad_zh, cmrc2018_zh); but
 # right ones in other words were seen at -1 ("established" for "founded").
 DENIED, MOST_WORDS = -1.5, 0.8
-UNLEARNT = -5.0  # the same in a language that the reader has learnt no questions in (by hand)
 OFF_TOPIC, RELATED, PARTLY, ANSWERS = range(4)
 
 
@@ -142,7 +141,8 @@ def _named(wanted: QueryTerms, grade: Grade, sentence: Sentence | None, beside: 
 def _is_denied(wanted: QueryTerms, sentence: Sentence) -> bool:
     """Tell whether the reader finds nothing, and words of the question are lacking, too.
 
-    Of a record, which it does not read, all but the names are lacking.
+    Of a record, which it does not read, and in a language that it has learnt no questions in, all
+    but the names are lacking.
     """
     if not wanted.is_readable or is_entry(wanted, sentence):
         return False
@@ -150,7 +150,7 @@ def _is_denied(wanted: QueryTerms, sentence: Sentence) -> bool:
     if sentence.read is None:
         return sentence.evidence.kind in UNREADABLE and not share
     learnt = find_language(wanted.language).reader
-    return sentence.read < (DENIED if learnt else UNLEARNT) and share < MOST_WORDS
+    return sentence.read < DENIED and (share < MOST_WORDS if learnt else not share)
 
 
 def _reading(sentence: Sentence | None) -> AnswerSpan | None:
