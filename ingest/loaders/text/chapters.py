@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})[.)]?[ \t]+(?=[^\W\d_])")
 _ENDS = ".!?,;:。！？，；：…"
 # Characters of a heading, letters of one in capitals; chosen, not measured
 _LONGEST, _LEAST_LETTERS = 100, 3
+_MOST_TIMES = 2  # that a heading is written: in a list of contents, and where it heads
 _CHAPTER, _BELOW = 1, 2  # levels; numbered headings below chapters, and those in capitals
 
 
@@ -41,7 +43,12 @@ def _headings(blocks: Sequence[str]) -> Iterator[tuple[int, _Heading]]:
     What no text stands below, or a heading of the same level, is of a list of contents.
     """
     counted = _counted(blocks)
-    found = [_heading(place, blocks, counted) for place in range(len(blocks))]
+    times = Counter(blocks)
+    # What stands on every page is a running title.
+    found = [
+        _heading(place, blocks, counted) if times[block] <= _MOST_TIMES else None
+        for place, block in enumerate(blocks)
+    ]
     past = 0
     for place, heading in enumerate(found):
         if heading is None or place < past:
