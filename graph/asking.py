@@ -40,8 +40,8 @@ LOST = (
     " question that waited for a reply"
 )
 CLOSED = (
-    "this conversation found documents that are closed to you now: it went on from what stays of"
-    " its turns, without a question that waited for a reply"
+    "this conversation found documents that are gone or closed to you: it went on from what"
+    " stays of its turns, without a question that waited for a reply"
 )
 
 

@@ -309,7 +309,7 @@ def _check(run: RunRecord) -> None:
     if run.result.get("stop_reason") == StopReason.cancelled:
         raise CallerError("a run that was broken off has no end to replay", **name)
     if "withheld" in run.result:
-        rule = "this run found documents that are closed to you now"
+        rule = "this run found documents that are gone or closed to you"
         raise CallerError(rule, **name, hint="ask again")
     if "erased" in run.recording:
         rule = "the record of this run was erased with a document or a note that was deleted"

@@ -51,19 +51,24 @@ def render_answer(
 ) -> str:
     """Join the claims with their marks: a line for a plain answer, a block for each part.
 
-    `others` are claims that `conflicts` add, shown there alone. The classic pipeline's answer ends
+    `others` are claims that `conflicts` add, shown there alone, as is an answer of which all is
+    in conflict: newest first, so that nothing leads by chance. The classic pipeline's answer ends
     with the document it elected and how much of it was read.
     """
     words = lexicon(query.language)
-    lines = [render_claims(plan, claims, evidence)] if claims else []
+    disputed = {place for one in conflicts for place in one.claims}
+    leads = len(plan.questions) > 1 or not disputed.issuperset(range(len(claims)))
+    lines = [render_claims(plan, claims, evidence)] if claims and leads else []
     whole = [*claims, *others]
     numbers, by_chunk = numbered_sources(whole), {item.chunk_id: item for item in evidence}
     for conflict in conflicts:
-        items = [by_chunk[whole[place].citations[0].chunk_id] for place in conflict.claims]
+        sides = [(whole[at], by_chunk[whole[at].citations[0].chunk_id]) for at in conflict.claims]
+        sides.sort(key=lambda one: one[1].updated_at, reverse=True)
+        items = [item for _, item in sides]
         stated = all(item.kind == NOTE for item in items)
         timed = len({item.updated_at[:DAY] for item in items}) < len(items)
         lines.append(words.message("conflict_stated" if stated else "conflict"))
-        for claim, item in zip((whole[place] for place in conflict.claims), items, strict=True):
+        for claim, item in sides:
             note = item.kind == NOTE
             clock = f" {item.updated_at[CLOCK]} UTC" if timed else ""
             named = _day(item, query.language) + clock if note else item.title or item.source

@@ -6,6 +6,9 @@ import re
 
 from ingest.types import Block, BlockKind
 
+# Of a picture's text in UTF-8: some words, or eight Chinese signs. So short it is a sign or a
+# formula, which belongs to its sentence; chosen, not measured.
+SIGN_BYTES = 24
 _RUSSIAN = "абвгдежзиклмнопрстуфхцчшщэюя"
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _ROMAN = (

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 
 from core.language.analysis import analyze, query_terms, terms
+from core.language.orders import gives_orders
 from core.types import Evidence, SubQuestion
 from reasoning.rules.answering.headings import headings_of
 from reasoning.rules.answering.relevance import Relevance, Sentence
@@ -37,7 +38,7 @@ def nearest(
     """
     wanted = relevance.wanted(question, evidence)
     ranked = relevance.sentences(wanted, evidence)
-    near = next((one for one in ranked if one.is_answer and one.coverage >= LEAST), None)
+    near = next((one for one in ranked if _is_shown(one)), None)
     everywhere = _lacking(question, evidence)
     found = Nearest(
         lacking=everywhere,
@@ -51,6 +52,16 @@ def nearest(
     here = [] if everywhere else _lacking(question, [item])
     kind = "text" if near.has_kind or everywhere or here else wanted.wants
     return found.model_copy(update={**place, "lacking_here": here, "kind": kind})
+
+
+def _is_shown(sentence: Sentence) -> bool:
+    """Tell whether a sentence has to do with a question; of a passage with orders none is shown.
+
+    Not all that a passage tells a program is known as an order.
+    """
+    text = sentence.evidence.text
+    near = sentence.is_answer and sentence.coverage >= LEAST
+    return near and not gives_orders(text, 0, len(text))
 
 
 def _lacking(question: SubQuestion, evidence: Sequence[Evidence]) -> list[str]:

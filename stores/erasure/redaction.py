@@ -19,7 +19,7 @@ from core.types import Claim, citation_marks, numbered_sources
 
 ERASED = "erased"
 # Neither how many passages nor which: their number and names are hidden as well.
-WITHHELD = "details are withheld: they may rest on documents that are closed to you now"
+WITHHELD = "details are withheld: they may rest on documents that are gone or closed to you"
 NOTICE = "[erased: this answer cited a document that has been deleted]"
 NOTE_NOTICE = "[erased: this answer cited a note of yours that has been deleted]"
 HIDDEN = "…"

@@ -251,7 +251,7 @@ def test_a_follow_up_in_an_old_conversation_knows_nothing_that_is_closed(world: 
     assert [turn.question for turn in seen] == [SUM]
     assert SECRET not in str(seen) + world.state(talk) + run.model_dump_json()
     assert "May" in run.result["answer"]
-    assert any("closed to you now" in warning for warning in run.result["warnings"])
+    assert any("gone or closed to you" in warning for warning in run.result["warnings"])
     assert SECRET not in str(world.turns(talk, PLAIN))
     assert SECRET in str(world.turns(talk))  # who has the role still reads the first answer
 
@@ -425,7 +425,7 @@ def test_the_command_line_and_exports_obey(
             text = told.out + (out.read_text(encoding="utf-8") if "--out" in words else "")
             if words[0] == "replay":  # it quotes no document
                 assert SECRET not in text + told.err and (code == 0) == visible
-                assert visible or "closed to you now" in told.err
+                assert visible or "gone or closed to you" in told.err
                 continue
             assert code == 0 and (SECRET in text) == visible, (words, roles)
             assert visible or "withheld" in text + told.err or "closed to you" in text

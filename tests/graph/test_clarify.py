@@ -270,7 +270,7 @@ def test_rights_that_ended_while_it_waited_show_nothing(session: Session) -> Non
     run = say(session, name, "1")  # no title stands for a number any more
     assert "x.md" not in [item["source"] for item in run.result["evidence"]]
     assert run.result["refused"] and "Vault" not in run.model_dump_json()
-    assert any("closed to you now" in warning for warning in run.result["warnings"])
+    assert any("gone or closed to you" in warning for warning in run.result["warnings"])
 
 
 @pytest.mark.parametrize(

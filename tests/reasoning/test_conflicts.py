@@ -369,10 +369,9 @@ def test_both_sides_are_cited_with_their_dates() -> None:
         conflicts,
     )
     assert text.splitlines() == [
-        "All server logs are kept for 14 days. [1]",
         "The documents disagree:",
-        "– old, 2024-02-01: All server logs are kept for 14 days. [1]",
         "– new, 2025-03-01: All server logs are kept for 90 days. [2]",
+        "– old, 2024-02-01: All server logs are kept for 14 days. [1]",
     ]
 
 

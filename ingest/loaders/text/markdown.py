@@ -15,7 +15,7 @@ from markdown_it.token import Token
 from ingest.clean import TAG_NAMES
 from ingest.loaders import metadata
 from ingest.loaders.limits import report_damage
-from ingest.loaders.outline import Outline, join_lines, table_text
+from ingest.loaders.outline import SIGN_BYTES, Outline, join_lines, table_text
 from ingest.loaders.text.plain_text import add_restructured_text
 from ingest.types import ParsedDocument
 
@@ -142,7 +142,8 @@ def _render_inline(tokens: list[Token]) -> str:
         elif token.type == "code_inline":
             parts.append(f"`{token.content}`")
         elif token.type == "image":
-            parts.append(_render_inline(token.children or []))
+            shown = _render_inline(token.children or [])
+            parts.append(shown if len(shown.encode()) <= SIGN_BYTES else f"\x00\x00{shown}\x00\x00")
         elif token.type == "softbreak":
             parts.append("\n")
         elif token.type == "hardbreak" or (

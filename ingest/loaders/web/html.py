@@ -9,6 +9,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ingest.loaders import metadata
 from ingest.loaders.outline import (
+    SIGN_BYTES,
     Outline,
     add_brackets,
     ordinal,
@@ -229,7 +230,7 @@ class HtmlWalk:
         elif tag == "img":
             alt = " ".join((node.attributes.get("alt") or "").split())
             # A sign or a formula belongs to its sentence; more than that no reader sees.
-            self._words.append(f" {alt} " if len(alt.encode()) <= _SIGN_BYTES else " ")
+            self._words.append(f" {alt} " if len(alt.encode()) <= SIGN_BYTES else " ")
         elif tag == "math":
             self._words.append(f" {math_text(node)} ")
         elif tag == "a":
@@ -330,7 +331,6 @@ def _number(node: LexborNode, name: str) -> int | None:
 # A part is the main one when it has this share of the words (source not recorded).
 _MAIN = {"main, [role=main]": 0.3, "article": 0.5}
 _NAVIGATION = 0.8  # of a page that only leads to others; chosen, not measured
-_SIGN_BYTES = 24  # of UTF-8: some words, or eight Chinese signs; chosen, not measured
 _MAX_DEPTH = 2000  # a bound against hostile nesting; chosen, not measured
 # Tags whose end may be left out, and those that have none, say nothing about the depth.
 _OPTIONAL_END = (
