@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import isclose
 
 from core.language.words import readings
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import CONTENT, DATED, Edits
 from reasoning.claims.tokens import CLOSED, NAME, NUMBER, UNIT, WORD, ClaimToken
+from reasoning.claims.words import ClaimWords
 
+FIGURE = re.compile(r"\d+(?:\.\d+)?")
 VERBS = ("VERB", "PRTS", "PRTF", "INFN", "GRND", "PRED")
+
+
+def equate_measures(
+    claim: Sequence[ClaimToken], text: Sequence[ClaimToken], words: ClaimWords
+) -> list[ClaimToken]:
+    """Return a text in which amounts that a claim states in another unit say it in both."""
+    said = list(_amounts(claim, words))
+    found = list(text)
+    for at, place, size in _amounts(text, words):
+        for row, other, value in said:
+            units = claim[row + 1].keys, text[at + 1].keys
+            if other == place and units[0].isdisjoint(units[1]) and isclose(size, value):
+                for step in (0, 1):
+                    keys = found[at + step].keys | claim[row + step].keys
+                    found[at + step] = found[at + step]._replace(keys=keys)
+    return found
+
+
+def _amounts(tokens: Sequence[ClaimToken], words: ClaimWords) -> Iterator[tuple[int, int, float]]:
+    """Yield where an amount stands, what it measures, and its size in the smallest unit."""
+    for at, (one, unit) in enumerate(pairwise(tokens)):
+        figure = min(one.keys, default="").removeprefix("#")
+        if one.role != NUMBER or unit.role != UNIT or not FIGURE.fullmatch(figure):
+            continue
+        for place, size in (words.measures[key] for key in unit.keys if key in words.measures):
+            yield at, place, float(figure) * size
 
 
 class NumberEdits(Edits):

@@ -238,6 +238,7 @@ class RoleEdits(Edits):
         if not dictionary:
             return False
         is_clear = False
+        subjects: set[bool] = set()
         for row in swapped:
             one, other = self._claim[row], self._text[self._moved[row]]
             if (
@@ -255,7 +256,14 @@ class RoleEdits(Edits):
                 return False
             cases = {reading.case for reading in readings(one.word, dictionary)[:3]}
             is_clear = is_clear or "nomn" not in cases
-        return is_clear
+            subjects.add("accs" not in cases)
+        # What can only be a subject is one on either side of its object, but not where two things
+        # that could do it are set against each other.
+        against = any(
+            one.word.endswith(self._words.comparators) or one.has(frozenset({"negation"}))
+            for one in self._claim
+        )
+        return is_clear or (len(subjects) > 1 and not against)
 
     def _cases_changed(self) -> bool:
         """Tell whether a subject of the evidence is an object of the claim and the reverse."""

@@ -15,6 +15,7 @@ from models.embeddings import Embedder
 from reasoning.claims.alignment import align, same
 from reasoning.claims.edits import Similar
 from reasoning.claims.judging import Judge
+from reasoning.claims.numbers import equate_measures
 from reasoning.claims.tokens import ClaimToken, claim_tokens
 from reasoning.claims.words import claim_words
 
@@ -145,6 +146,7 @@ class Supporting:
                 for place, line in enumerate(window)
                 for token in claim_tokens(line.text, self._language)
             ]
+            text = equate_measures(tokens, text, words)
             aligned = align(tokens, text)
             used = {
                 text[place].place
