@@ -21,10 +21,10 @@ def equate_measures(
     claim: Sequence[ClaimToken], text: Sequence[ClaimToken], words: ClaimWords
 ) -> list[ClaimToken]:
     """Return a text in which amounts that a claim states in another unit say it in both."""
-    said = list(_amounts(claim, words))
+    stated = list(_amounts(claim, words))
     found = list(text)
     for at, place, size in _amounts(text, words):
-        for row, other, value in said:
+        for row, other, value in stated:
             units = claim[row + 1].keys, text[at + 1].keys
             if other == place and units[0].isdisjoint(units[1]) and isclose(size, value):
                 for step in (0, 1):
