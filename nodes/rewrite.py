@@ -6,16 +6,22 @@ from langgraph.runtime import Runtime
 
 from core.budget import Usage
 from core.trace import Step
-from core.types import Call, SubQuestion
+from core.types import Call, Rewrite, SubQuestion
 from graph.context import Context
 from graph.reading import Search, branches_of, searches_of
 from graph.state import State, Update
 from reasoning.planning.slots import bound
+from reasoning.rules.plan import asked_by_itself
+
+ALONE = "asked without what it took over"
 
 
 def rewrite(state: State, runtime: Runtime[Context]) -> Update:
-    """Give each search of the wave the calls of its one rewrite, none where that drifts."""
-    context = runtime.context
+    """Give each search of the wave the calls of its one rewrite, none where that drifts.
+
+    A question that took what it is about from the one before is first asked by itself.
+    """
+    context, plan = runtime.context, state["plan"]
     rewritten: dict[str, list[Call]] = dict(state.get("rewritten") or {})
     steps: list[Step] = []
     warnings: list[str] = []
@@ -25,11 +31,22 @@ def rewrite(state: State, runtime: Runtime[Context]) -> Update:
         question = _question(state, search)
         with context.thinking(state, spent) as ledger:
             specs = context.tools.specs(context.auth)
+            alone = asked_by_itself(plan.question(search.question))
             best = sorted(
                 state.get("evidence") or [],
                 key=lambda item: (-item.grades.get(question.id, 0), -item.score, item.chunk_id),
             )
-            proposed = context.reasoner.rewrite(question, best, specs)
+            proposed: Rewrite | None
+            if alone is not None:
+                proposed = Rewrite(
+                    query=alone.query, calls=alone.calls, similarity=1.0, reason=ALONE
+                )
+                plan = plan.model_copy(
+                    update={"questions": [alone if one.id == alone.id else one
+                                          for one in plan.questions]}
+                )  # fmt: skip
+            else:
+                proposed = context.reasoner.rewrite(question, best, specs)
         rewritten[search.out] = proposed.calls if proposed else []
         step = context.step(
             "rewrite",
@@ -44,6 +61,7 @@ def rewrite(state: State, runtime: Runtime[Context]) -> Update:
         warnings += ledger.warnings
         spent = spent.plus(context.spent(state["started"], ledger))
     return {
+        "plan": plan,
         "rewritten": rewritten,
         "usage": spent,
         "trail": steps,

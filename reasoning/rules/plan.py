@@ -23,6 +23,7 @@ RECORDS = "query_records"
 # A tool whose score reaches this share of the best one is called as well.
 CLOSE = 0.85  # chosen, not measured
 NOT_FOR_SHARE = 0.5  # chosen, not measured
+LEAST_NAMED = 2  # words of a question that may stand by itself; chosen, not measured
 
 
 def plan(
@@ -187,6 +188,23 @@ def rewrite(
         for call in calls_for(query, lexicon(question.language).language, chosen or general)
     ]
     return Rewrite(query=query, calls=calls, similarity=round(kept, 3), reason=how)
+
+
+def asked_by_itself(question: SubQuestion) -> SubQuestion | None:
+    """Return a question without what it took from an earlier one, None where it needs that."""
+    words = lexicon(question.language)
+    bare = words.remove(question.text, "recent", "filler")
+    named = set(content_terms(bare, question.language))
+    needs = words.search("pronoun", bare) or words.starts("opener", bare)
+    if not question.about or question.deps or needs or len(named) < LEAST_NAMED:
+        return None
+    calls = [
+        call.model_copy(update={"arguments": {**call.arguments, "query": question.text}})
+        if "query" in call.arguments
+        else call
+        for call in question.calls
+    ]
+    return question.model_copy(update={"about": "", "query": question.text, "calls": calls})
 
 
 def _core(question: SubQuestion) -> str:
