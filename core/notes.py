@@ -12,6 +12,7 @@ from core.types import Citation, FrozenModel
 # What a value says of a subject; what stands before a value that is denied, and before a subject
 # that is the words of a statement.
 YES, NO, DENIED, WORDS = "yes", "no", "not ", "="
+CORRECTION = "correction"  # tags what says little without the statement that it corrects
 LinkKind = Literal["semantic", "temporal", "topical", "contradicts"]
 
 
@@ -85,6 +86,7 @@ def _checked_time(text: str) -> str:
 class NoteDraft(FrozenModel):
     """Hold what is to be written; there is no note without `provenance`.
 
+    `supersedes` are notes of its owner whose place it takes, whatever their subjects.
     `subject` names what it is about and which attribute ("i|name"), `value` what it says of it; ""
     where it is not of that form. With `replaces` a later note of the same subject supersedes an
     earlier one; without, both stay. `importance` is 0..1. `note_id` is the id to write it under,
@@ -103,6 +105,7 @@ class NoteDraft(FrozenModel):
     importance: float = Field(default=0.5, ge=0, le=1)
     observed_at: Annotated[str, AfterValidator(_checked_time)] = ""
     note_id: str = Field(default="", max_length=64)
+    supersedes: list[str] = Field(default_factory=list)
 
 
 class Note(NoteDraft):
@@ -110,7 +113,7 @@ class Note(NoteDraft):
 
     Times are ISO 8601 in UTC: `observed_at` when it was stated, `created_at` when it was written,
     `changed_at` when its links or tags changed last, `superseded_at` when a later one took its
-    place, which `superseded_by` names.
+    place, which `superseded_by` names. `corrected` is what a note said whose place it took.
     """
 
     note_id: str
@@ -119,12 +122,22 @@ class Note(NoteDraft):
     created_at: str
     changed_at: str
     links: list[NoteLink] = Field(default_factory=list)
+    corrected: str = ""
     superseded_by: str = ""
     superseded_at: str = ""
 
     def describe(self) -> dict[str, Any]:
         """Return the fields that its owner is shown."""
-        hidden = {"note_id", "tenant", "owner", "subject", "value", "replaces"}
+        hidden = {
+            "note_id",
+            "tenant",
+            "owner",
+            "subject",
+            "value",
+            "replaces",
+            "supersedes",
+            "corrected",
+        }
         return {"note_id": self.note_id, **self.model_dump(exclude=hidden)}
 
 

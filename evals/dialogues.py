@@ -17,7 +17,9 @@ from core.notes import NoteDraft, TurnSource
 from core.settings import Settings
 from evals.corpus import AUTH, COLLECTION, FOLDER, Progress, build_documents, open_corpus
 from evals.dataset import DOCUMENT, QUERY, find_file, object_id, read_objects
+from models.loading import open_embedder
 from reasoning.statements import find_statements
+from reasoning.worth import Worth, worth_by
 from stores.runlog.conversations import Conversation, KeptTurn
 from stores.sqlite.rows import digest
 from tools.note_tools import SPEAKER
@@ -99,18 +101,20 @@ def read_questions(folder: Path, limit: int | None) -> list[MemoryQuestion]:
     ]
 
 
-def drafts_of(turns: Sequence[DialogueTurn], *, every_turn: bool) -> list[list[NoteDraft]]:
+def drafts_of(
+    turns: Sequence[DialogueTurn], worth: Worth, *, every_turn: bool
+) -> list[list[NoteDraft]]:
     """Return for each turn the notes to write: what it states, or all of it with `every_turn`.
 
     What stands for the conversation and the run is filled in when it is written.
     """
-    return [_drafts(turn, every_turn=every_turn) for turn in turns]
+    return [_drafts(turn, worth, every_turn=every_turn) for turn in turns]
 
 
-def _drafts(turn: DialogueTurn, *, every_turn: bool) -> list[NoteDraft]:
+def _drafts(turn: DialogueTurn, worth: Worth, *, every_turn: bool) -> list[NoteDraft]:
     source = TurnSource(conversation="-", run_id="-", quote=turn.text)
     whole = [NoteDraft(content=turn.text, provenance=source, language="en")]
-    made = whole if every_turn else find_statements(turn.text, source)
+    made = whole if every_turn else find_statements(turn.text, source, worth)
     named = {
         "tags": [f"{SPEAKER}{turn.speaker}"],
         "observed_at": turn.stated_at,
@@ -127,7 +131,8 @@ def build_memory(
     turns: Sequence[DialogueTurn], settings: Settings, progress: Progress, *, every_turn: bool
 ) -> tuple[Settings, dict[str, int]]:
     """Write the notes of all dialogues, each to a user of its own, or find them written."""
-    drafts = drafts_of(turns, every_turn=every_turn)
+    worth = worth_by(open_embedder(settings))
+    drafts = drafts_of(turns, worth, every_turn=every_turn)
     content = digest(*(one.content for row in drafts for one in row), *(t.stated_at for t in turns))
     opened = build_documents([_document(settings, content)], settings, progress, None).settings
     by_dialogue: dict[str, list[tuple[DialogueTurn, list[NoteDraft]]]] = defaultdict(list)

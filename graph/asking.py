@@ -250,7 +250,8 @@ class Asking:
         context = asked.context
         if not context.settings.memory:
             return TurnNotes([], ())
-        notes = notes_of_turn(self._runs, context.auth.rights, conversation, asked.question)
+        auth, memory = context.auth.rights, self._memory(context.auth)
+        notes = notes_of_turn(self._runs, memory, auth, conversation, asked.question)
         asked.context = replace(context, noted=notes.shown)
         return notes
 

@@ -6,16 +6,20 @@ from typing import NamedTuple
 
 from core.auth import AuthContext
 from core.language.detect import detect_language
-from core.notes import ClaimSource, NoteDraft, TurnSource
+from core.notes import CORRECTION, ClaimSource, Note, NoteDraft, TurnSource, origin_of
 from core.recall import NOTE
 from core.trace import RunRecord
 from core.types import Claim, StopReason
+from reasoning.corrections import gives_other_value, takes_place_of
 from reasoning.rules.lexicon import lexicon
 from reasoning.statements import asks_to_keep, find_statements, repeats_answer
+from reasoning.worth import worth_by
 from stores.ports import RunLog
 from stores.runlog.conversations import Conversation
+from tools.note_tools import Memory
 
 TAG = "answer"  # of a verified claim
+LIKE = 5  # notes that may be of the same thing as a new one; chosen, not measured
 
 
 class TurnNotes(NamedTuple):
@@ -29,10 +33,16 @@ class TurnNotes(NamedTuple):
 
 
 def notes_of_turn(
-    runs: RunLog, auth: AuthContext, conversation: Conversation, typed: str
+    runs: RunLog, memory: Memory, auth: AuthContext, conversation: Conversation, typed: str
 ) -> TurnNotes:
     """Return what of a turn is worth a note: what it states, or the answer it asks to keep."""
-    drafts = find_statements(typed, TurnSource(conversation=conversation.id, run_id="-", quote="-"))
+    source = TurnSource(conversation=conversation.id, run_id="-", quote="-")
+    drafts = find_statements(typed, source, worth_by(memory.embedder))
+    newest = memory.notes.list_notes(auth, current=True, limit=1)
+    last = next((one for one in newest if _conversation(one) == conversation.id), None)
+    if not drafts and last is not None and conversation.waiting is None:
+        drafts = _correction(typed, source, last)
+    drafts = [_with_earlier(one, last, memory, auth) for one in drafts]
     if not drafts and not asks_to_keep(typed):
         return TurnNotes([], ())
     asked = [
@@ -41,17 +51,51 @@ def notes_of_turn(
         if turn["answer"] and turn["stop_reason"] != StopReason.nothing_asked
     ]
     if drafts:
-        answers = [turn["answer"] for turn in asked]
+        answers = [turn["answer"] for turn in asked if not turn["refused"]]
         drafts = [one for one in drafts if not repeats_answer(one, answers)]
         return TurnNotes(drafts, tuple(one.content for one in drafts))
     if not asked or asked[-1]["refused"]:
         return TurnNotes([], ())
-    last = asked[-1]
-    run = runs.load(auth, last["run_id"])
-    text = lexicon(detect_language(typed)).message("answer_to").format(question=last["question"])
+    answered = asked[-1]
+    run = runs.load(auth, answered["run_id"])
+    text = (
+        lexicon(detect_language(typed)).message("answer_to").format(question=answered["question"])
+    )
     return TurnNotes(
         claim_drafts(run, conversation.id), (text,) if run.result.get("claims") else ()
     )
+
+
+def _conversation(note: Note) -> str:
+    return origin_of(note.provenance).conversation
+
+
+def _correction(typed: str, source: TurnSource, last: Note) -> list[NoteDraft]:
+    """Return the note of a turn that only gives another value of what was stated last."""
+    text, language = typed.strip(), detect_language(typed)
+    if language != last.language and len(text) < len(last.content):
+        language = last.language  # "No, 5 June." is too short to tell
+    if not gives_other_value(text, language, last.content):
+        return []
+    quoted = source.model_copy(update={"quote": text})
+    return [NoteDraft(content=text, provenance=quoted, language=language, tags=[CORRECTION])]
+
+
+def _with_earlier(
+    draft: NoteDraft, last: Note | None, memory: Memory, auth: AuthContext
+) -> NoteDraft:
+    """Return a note with the ids of those whose place it takes."""
+    found = [one.note for one in memory.search(auth, draft.content, LIKE)]
+    near = [one for one in found if last is None or one.note_id != last.note_id]
+    known = [last, *near] if last is not None else near
+    names = [
+        one.note_id
+        for one in known
+        if takes_place_of(
+            draft, one, last=one is last, nearest=one.note_id == found[0].note_id if found else True
+        )
+    ][:1]
+    return draft.model_copy(update={"supersedes": names})
 
 
 def of_run(draft: NoteDraft, run_id: str) -> NoteDraft:

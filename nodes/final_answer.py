@@ -111,10 +111,7 @@ def _draft(query: Understanding, asked: Plan, good: list[Evidence], context: Con
         if len({one for _, one in settled}) > 1 and differing(settled[0][0], good):
             verdict = ""  # what was stated differs
         stated = [one for one, _ in settled[:1]] or stated_about(question, good)
-        for one in stated:
-            cited = one.cited(0, len(one.text))
-            claim = Claim(text=one.text, citations=[cited], question_id=question.id)
-            claims.append(claim.model_copy(update={"verdict": verdict}))
+        claims += [_whole(one, question).model_copy(update={"verdict": verdict}) for one in stated]
     named = {one.question_id for one in claims}
     rest = [one for one in asked.questions if one.id not in named]
     if rest:
@@ -131,9 +128,20 @@ def _short(
     claims: list[Claim] = []
     for question in asked:
         own = [one for one in draft.claims if one.question_id == question.id]
+        own = own or [
+            _whole(one, question)
+            for one in good
+            if not one.title and one.grades.get(question.id, 0) >= ENOUGH_GRADE
+        ]
         fit = [one for one in good if one.title and one.grades.get(question.id, 0) >= ENOUGH_GRADE]
         values = context.reasoner.extract(question, fit) if own and fit else []
         claims += [
             short_claim(one, question, by_id[one.citations[0].evidence_id], values) for one in own
         ]
     return claims
+
+
+def _whole(note: Evidence, question: SubQuestion) -> Claim:
+    """Return the claim that says all of a note."""
+    cited = note.cited(0, len(note.text))
+    return Claim(text=note.text, citations=[cited], question_id=question.id)

@@ -1,8 +1,8 @@
-"""What of a user's turn is worth a note: statements about the speaker or their group.
+"""What of a user's turn is worth a note: what they state of themselves, their group and things.
 
-A sentence is kept when it fits a kind of `notes.yaml` of its language, or speaks of the speaker
-with a time or a number in it. Questions, requests, thanks, orders to a program and what
-repeats an answer are never kept.
+A small network tells which sentences are (`reasoning.worth`); the kinds of `notes.yaml` of a
+language say what a statement is about, so that a later one supersedes it. Questions, orders to a
+program and what repeats an answer are never kept.
 """
 
 from __future__ import annotations
@@ -13,17 +13,20 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from core.language.analysis import content_terms, terms
-from core.language.changes import marks_change, without_changes
+from core.language.changes import begins_correction, marks_change, without_changes
 from core.language.detect import detect_language
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
 from core.notes import DENIED, NO, WORDS, YES, NoteDraft, TurnSource
 from languages.language import FALLBACK, find_language, known_languages
 from reasoning.rules.lexicon import lexicon
+from reasoning.worth import Worth
 
 LEAST, MOST = 2, 400  # terms, characters of a sentence that is kept; chosen, not measured
 PASTED = 20  # sentences from which a turn is a pasted text; chosen, not measured
-LEAST_ANCHORED = 4  # terms of one that fits no kind; chosen, not measured
+# Log odds from which a sentence is worth a note; of one of a known kind, and of one that its
+# writer asks to remember, those of the sentence that says so (`benchmarks/memory_talks.py`).
+WORTHY, KNOWN, WANTED = 0.7, -1.5, -1.5
 SHORT = 40  # characters of a sentence whose language is not surely known; chosen, not measured
 REPEATED = 0.8  # part of a sentence's content words that an answer has; chosen, not measured
 IMPORTANCE = {True: 0.7, False: 0.5}  # of what has a subject; chosen, not measured
@@ -65,7 +68,6 @@ class StatementWords:
         self.speaker, self.dated = self._compiled(raw["speaker"]), self._compiled(raw["dated"])
         self.lead, self.wanted = self._compiled(raw["lead"]), self._compiled(raw["wanted"])
         self.seeks, self.needs = self._joined(raw["seeks"]), self._compiled(raw["needs"])
-        self.chatter = self._joined(raw["chatter"])
         spaced = find_language(language).spaced
         self._says = self._compiled(r"<I>(?:'\w+)? \w" if spaced else r"^<AGAIN><I>\w")
         self.keeping = self._compiled(raw["keeping"])
@@ -137,17 +139,6 @@ class StatementWords:
         named = NAMED.search(sentence) and not self.hedged.search(sentence)
         return ENDED.search(sentence) is not None and not named
 
-    def is_anchored(self, clause: str) -> bool:
-        """Tell whether a clause speaks of the speaker with a time or a number in it."""
-        spoken = self.speaker.search(clause) is not None
-        if (
-            not spoken
-            or self.hedged.search(clause)
-            or len(terms(clause, self.language)) < LEAST_ANCHORED
-        ):
-            return False
-        return bool(self.dated.search(clause) or DIGIT.search(clause))
-
 
 @lru_cache(maxsize=8)
 def statement_words(language: str) -> StatementWords:
@@ -207,18 +198,33 @@ def other_person(text: str, language: str) -> frozenset[str]:
     return frozenset(content_terms(named, language))
 
 
+def is_question(text: str, language: str) -> bool:
+    """Tell whether a text asks something."""
+    words = statement_words(language)
+    return _question_start(words, text.replace("’", "'")) < len(text)
+
+
 def gives_time(text: str, language: str) -> bool:
     """Tell whether a text has a date, a time or a number."""
     return bool(DIGIT.search(text) or statement_words(language).dated.search(text))
 
 
-def find_statements(text: str, source: TurnSource, *, observed_at: str = "") -> list[NoteDraft]:
-    """Return notes of what a turn states; `source` names it, and each note quotes its own words."""
+def find_statements(
+    text: str, source: TurnSource, worth: Worth, *, observed_at: str = ""
+) -> list[NoteDraft]:
+    """Return notes of what a turn states; `source` names it, and each note quotes its own words.
+
+    `worth` gives the log odds that sentences are worth a note.
+    """
     spans = [text[start:end].strip() for start, end in sentence_spans(text)]
+    if len(spans) > PASTED:
+        return []
     whole, found = detect_language(text), []
-    for sentence in spans if len(spans) <= PASTED else []:
-        words = statement_words(_language(sentence, whole))
-        for start, end, form in _statements(words, sentence):
+    stated = [(one, statement_words(_language(one, whole))) for one in spans]
+    stated = [(one, words) for one, words in stated if _stated_part(words, one)]
+    odds = worth([_stated_part(words, one) for one, words in stated]) if stated else []
+    for (sentence, words), own in zip(stated, odds, strict=True):
+        for start, end, form in _statements(words, sentence, own):
             quote = sentence[start:end]
             found.append(
                 NoteDraft(
@@ -274,7 +280,7 @@ def question_beside(text: str, statements: Sequence[str]) -> str:
 def only_remarks(text: str) -> bool:
     """Tell whether a text is small talk, such as of the conversation, and names nothing."""
     words = statement_words(detect_language(text))
-    return words.only_remarks(text) or (bool(words.chatter.search(text)) and is_remark(text))
+    return words.only_remarks(text)
 
 
 def is_remark(text: str) -> bool:
@@ -290,29 +296,42 @@ def is_remark(text: str) -> bool:
     return True
 
 
-def _statements(words: StatementWords, sentence: str) -> Iterator[tuple[int, int, Statement]]:
-    """Yield the span and the form of each clause of a sentence that is worth keeping."""
+def _stated_part(words: StatementWords, sentence: str) -> str:
+    """Return a sentence up to what it asks, "" where it states nothing or gives orders."""
     plain = sentence.replace("’", "'")  # of the same length
-    if gives_orders(plain, 0, len(plain)):
-        return
+    if gives_orders(plain, 0, len(plain)) or len(plain) > MOST:
+        return ""
     plain = plain[: _question_start(words, plain)]
+    return plain if len(terms(plain, words.language)) >= LEAST else ""
+
+
+def _statements(
+    words: StatementWords, sentence: str, odds: float
+) -> Iterator[tuple[int, int, Statement]]:
+    """Yield the span and the form of each statement of a sentence that is worth keeping."""
+    plain = _stated_part(words, sentence)
     wanted, lead = words.wanted.match(plain), words.lead.match(plain)
     before = lead[0] if lead else ""
-    corrects, refutes = marks_change(before, words.language), words.refuted.search(before)
-    whole = len(before) if corrects or refutes else -1
-    talks = (words.chatter.search, words.seeks.search, words.only_remarks)
-    for clause in words.clauses(plain[wanted.end() :] if wanted else plain):
-        fits = len(clause) <= MOST and len(terms(clause, words.language)) >= LEAST
-        if not fits or any(one(clause) for one in talks):
-            continue
+    refutes, language = words.refuted.search(before), words.language
+    corrects = marks_change(before, language) or begins_correction(before, language)
+    shift = wanted.end() if wanted else 0
+    clauses = words.clauses(plain[shift:])
+    if sum(_is_known(_form(words, one)) for one in clauses) < len(clauses):
+        clauses = [plain[shift or len(before) :].strip()]  # it is no row of statements
+    for clause in clauses:
         start = plain.index(clause)
         end = start + len(clause)
-        start = 0 if start == whole else start
-        stated = plain[:end] if refutes and not start else clause
+        first = start == len(before)
+        start = 0 if first and (corrects or refutes) else start
+        stated = plain[:end] if refutes and first else clause
         form = _form(words, stated)
-        if form is not None or wanted is not None or words.is_anchored(clause):
+        if odds > (KNOWN if _is_known(form) else WANTED if wanted else WORTHY):
             form = _compared(words, stated, form or Statement("fact"))
             yield start, end, form._replace(replaces=form.replaces or (corrects and not start))
+
+
+def _is_known(form: Statement | None) -> bool:
+    return form is not None and bool(form.subject)
 
 
 def _form(words: StatementWords, clause: str) -> Statement | None:

@@ -8,9 +8,24 @@ from functools import cache
 from languages.language import find_language
 
 
-def marks_change(text: str, language: str) -> bool:
-    """Tell whether a text says that what it states was otherwise before."""
-    return _pattern(language, "changed").search(text.replace("’", "'")) is not None
+def marks_change(text: str, language: str, *, surely: bool = False) -> bool:
+    """Tell whether a text says that what it states was otherwise before.
+
+    Not `surely` does one that only says when it holds, as "now", which may be of another thing.
+    """
+    plain = text.replace("’", "'")
+    plain = _pattern(language, "weakly").sub(" ", plain) if surely else plain
+    return _pattern(language, "changed").search(plain) is not None
+
+
+def begins_correction(text: str, language: str) -> bool:
+    """Tell whether a text begins as one that corrects what was stated before it: "No, …"."""
+    return _pattern(language, "mends").search(text.replace("’", "'")) is not None
+
+
+def adds_another(text: str, language: str) -> bool:
+    """Tell whether a text states something beside what was stated before: "also"."""
+    return _pattern(language, "besides").search(text) is not None
 
 
 def without_changes(text: str, language: str) -> str:

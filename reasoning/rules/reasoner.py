@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from core.language.detect import detect_language
 from core.metadata import ROW
-from core.recall import RecallState
+from core.recall import NOTE, RecallState
 from core.settings import Settings
 from core.types import (
     Call,
@@ -33,6 +33,7 @@ from reasoning.rules.answering.summaries import (
     summary_claims,
     with_summary,
 )
+from reasoning.rules.note_grades import grade_notes
 from reasoning.rules.records.answers import record_claims, record_grades, with_records
 from reasoning.rules.values import extract
 from reasoning.types import Nearest, Turn, recent
@@ -77,7 +78,9 @@ class RulesReasoner:
         return with_summary(made, understanding, tools)
 
     def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
-        """Judge each piece of evidence by its best sentence."""
+        """Judge each piece of evidence by its best sentence, notes as a whole."""
+        if evidence and all(one.kind == NOTE and not one.title for one in evidence):
+            return grade_notes(question, evidence, self._embedder)
         graded = record_grades(question, evidence)
         known = {one.evidence_id for one in graded}
         rest = [one for one in evidence if one.evidence_id not in known]

@@ -87,7 +87,7 @@ def about_asked(question: str, language: str, notes: Sequence[Evidence]) -> list
         return [one for one in notes if one.title in named]
     if not speaks_of_speaker(question, language) or asks_what_was_stated(question, language):
         return list(notes)
-    return [one for one in notes if not one.title and speaks_of_speaker(one.text, one.language)]
+    return [one for one in notes if not one.title]
 
 
 def _is_of_same(question: str, language: str, note: Evidence) -> bool:
@@ -97,10 +97,13 @@ def _is_of_same(question: str, language: str, note: Evidence) -> bool:
     """
     if asks_what_was_stated(question, language) or not speaks_of_speaker(question, language):
         return True
-    asked, spoken = other_person(question, language), other_person(note.text, note.language)
+    text = f"{note.metadata.get('corrected', '')} {note.text}"
+    asked, spoken = other_person(question, language), other_person(text, note.language)
+    if asked and not spoken:  # it may name them by their name alone
+        return not str(note.metadata.get("subject")).startswith("i|")
     if language != note.language:
         return bool(asked) == bool(spoken)
-    return spoken <= set(terms(question, language)) and asked <= set(terms(note.text, language))
+    return spoken <= set(terms(question, language)) and asked <= set(terms(text, language))
 
 
 def is_of_subject(question: SubQuestion, note: Evidence) -> bool:

@@ -44,7 +44,9 @@ LOADED = f"""SELECT {_COLUMNS}, m.sum IS {NOTE} AS sound,
         FROM note_links l JOIN notes o ON o.id = l.other
         WHERE l.note = m.id AND l.kind <> 'supersedes') AS links,
     (SELECT json_array(n.note_id, n.observed_at) FROM note_links l JOIN notes n ON n.id = l.note
-        WHERE l.other = m.id AND l.kind = 'supersedes' LIMIT 1) AS newer
+        WHERE l.other = m.id AND l.kind = 'supersedes' LIMIT 1) AS newer,
+    (SELECT o.content FROM note_links l JOIN notes o ON o.id = l.other WHERE l.note = m.id
+        AND l.kind = 'supersedes' ORDER BY o.id DESC LIMIT 1) AS corrected
     FROM notes m WHERE {OWN}"""
 
 
@@ -149,19 +151,34 @@ class NoteSearch(CataloguePart):
         *,
         current: bool = False,
     ) -> list[FoundNote]:
-        """Return the first `limit` of a ranking that the owner may read now, all for -1."""
+        """Return the first `limit` of a ranking that the owner may read now, all for -1.
+
+        For one that is superseded, where only `current` ones are asked for, stands the latest.
+        """
         found: list[FoundNote] = []
+        seen: set[str] = set()
         step = len(best) if limit < 0 else max(limit, BATCH)
         for start in range(0, len(best), step or 1):
             part = best[start : start + step]
             notes = self._loaded(auth, [row_id for row_id, _ in part])
             for row_id, score in part:
                 note = notes.get(row_id)
-                if note is not None and not (current and note.superseded_by):
+                note = self._latest(auth, note) if note is not None and current else note
+                if note is not None and note.note_id not in seen:
+                    seen.add(note.note_id)
                     found.append(FoundNote(note=note, score=score))
             if 0 <= limit <= len(found):
                 break
         return found if limit < 0 else found[:limit]
+
+    def _latest(self, auth: AuthContext, note: Note) -> Note | None:
+        """Return the note that has taken a note's place in the end, None where it is withheld."""
+        seen: set[str] = set()
+        found: Note | None = note
+        while found is not None and found.superseded_by and found.note_id not in seen:
+            seen.add(found.note_id)
+            found = self.load_notes(auth, [found.superseded_by]).get(found.superseded_by)
+        return None if found is None or found.superseded_by else found
 
     def _loaded(self, auth: AuthContext, row_ids: Collection[int]) -> dict[int, Note]:
         """Return notes by row id, without those that are withheld and without links to such."""
@@ -204,6 +221,7 @@ def _note(row: Any, links: Iterable[Sequence[Any]]) -> Note:  # noqa: ANN401 - a
         **{name: json.loads(row[name]) for name in LISTS},
         replaces=bool(row["replaces"]),
         links=[NoteLink(note_id=one[0], kind=one[1], strength=one[2]) for one in links],
+        corrected=row["corrected"] or "",
         superseded_by=newer[0],
         superseded_at=newer[1],
     )

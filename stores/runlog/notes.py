@@ -176,8 +176,7 @@ class KeptNotes(NoteSearch):
 
 def _forget_context(connection: sqlite3.Connection, given: Mapping[str, str]) -> None:
     """Take what was typed beside these notes, which has their words, out of others of the turn."""
-    of_turn = f"""SELECT run_id FROM notes m WHERE {OWN}
-        AND m.note_id IN (SELECT value FROM json_each(:ids))"""
+    of_turn = f"SELECT run_id FROM notes m WHERE {OF_IDS}"
     rows = connection.execute(
         f"""UPDATE notes AS m SET context = '' WHERE {OWN} AND m.context <> ''
             AND m.sum IS {NOTE} AND m.run_id IN ({of_turn}) RETURNING id, content, language""",
@@ -248,6 +247,7 @@ def _written(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft
         sign(connection, "notes", "m.id = ?", row[0])
         return int(row[0])
     row_id = _inserted(connection, auth, draft, now)
+    _supersede(connection, auth, draft, row_id)
     _link_subject(connection, auth, draft, row_id)
     _link_neighbours(connection, auth, row_id, draft)
     return row_id
@@ -255,7 +255,7 @@ def _written(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft
 
 def _inserted(connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft, now: str) -> int:
     values = {
-        **draft.model_dump(exclude={"provenance", "note_id"}),
+        **draft.model_dump(exclude={"provenance", "note_id", "supersedes"}),
         **owner_fields(auth),
         "note_id": draft.note_id or _new_id(),
         "keywords": _json(draft.keywords or keywords_of(draft.content, draft.language)),
@@ -297,6 +297,15 @@ def _index(
         [(row_id, term, count, counted.total()) for term, count in counted.items()],
     )
     connection.execute("UPDATE notes SET length = ? WHERE id = ?", (counted.total(), row_id))
+
+
+def _supersede(
+    connection: sqlite3.Connection, auth: AuthContext, draft: NoteDraft, row_id: int
+) -> None:
+    """Let a note take the place of those that it names."""
+    given = {**owner_fields(auth), "ids": _json(draft.supersedes)}
+    for row in connection.execute(f"SELECT m.id FROM notes m WHERE {OF_IDS}", given).fetchall():
+        connection.execute(_LINK, (row_id, row[0], "supersedes", 1.0))
 
 
 def _link_subject(

@@ -1,0 +1,59 @@
+"""Tell which earlier statement of a user a later one corrects, or says that it has changed."""
+
+from __future__ import annotations
+
+import re
+
+from core.language.analysis import content_terms
+from core.language.changes import adds_another, begins_correction, marks_change
+from core.notes import CORRECTION, Note, NoteDraft
+from languages.language import find_language
+from reasoning.rules.lexicon import lexicon
+from reasoning.statements import (
+    gives_time,
+    is_question,
+    only_remarks,
+    other_person,
+    stated_and_denied,
+)
+
+# Content words and characters of what corrects in few words, and the words in common that tell
+# that two statements are of one thing; chosen on `benchmarks/memory_talks.yaml`.
+SHORT, LONGEST, SHARED = 4, 60, 2
+# A name or a quotation; what says in Chinese what something is.
+VALUE = re.compile(r"(?<!^)(?<![.!?] )\b[^\W\d_a-zа-яёіїєґ]\w|[\"“«„「]|是")
+DIGIT = re.compile(r"\d")
+
+
+def gives_other_value(text: str, language: str, earlier: str) -> bool:
+    """Tell whether a text only corrects the value that a statement gives: "No, 5 June."."""
+    fits = len(text) <= LONGEST and begins_correction(text, language)
+    if not fits or is_question(text, language) or only_remarks(text):
+        return False
+    if gives_time(text, language) and gives_time(earlier, language):
+        return True
+    named = VALUE.search(text) and (VALUE.search(earlier) or not find_language(language).spaced)
+    return bool(named or (DIGIT.search(text) and DIGIT.search(earlier)))
+
+
+def takes_place_of(draft: NoteDraft, note: Note, *, last: bool, nearest: bool) -> bool:
+    """Tell whether a statement takes the place of an earlier one.
+
+    `last` is the newest of its conversation, `nearest` the one likest it of all.
+    """
+    text, language = draft.content, draft.language
+    begins = begins_correction(text, language)
+    own, other = (set(content_terms(one.content, language)) for one in (draft, note))
+    points = len(own) <= SHORT or lexicon(language).search("pronoun", text) is not None
+    if last and begins and (points or CORRECTION in draft.tags):
+        return True
+    if language != note.language or adds_another(text, language):
+        return False
+    if other_person(text, language) != other_person(note.content, language):
+        return False
+    shared = len(own & other)
+    denied = other.intersection(content_terms(stated_and_denied(text, language)[1], language))
+    surely = begins or bool(denied) or marks_change(text, language, surely=True)
+    if surely:
+        return shared >= SHARED or (nearest and shared > 0)
+    return shared >= SHARED and marks_change(text, language)

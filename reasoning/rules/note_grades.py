@@ -1,0 +1,61 @@
+"""Grade which notes answer a question: by meaning, by the reader and by the words they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.language.analysis import content_terms
+from core.types import Evidence, Grade, SubQuestion
+from models.embeddings import Embedder, Reads, serves
+from models.vectors import SpanPassage, Vectors
+
+# Weights of the features, the constant, and the log odds from which a note answers
+# (`scripts/train_memory.py`).
+WEIGHTS = (5.0, 1.71, 0.57, 3.05, 1.96)
+CONSTANT = -1.45
+LEAST = 0.0
+READ = 8  # notes that are read, those that mean most alike; chosen, not measured
+UNREAD, MOST = -8.0, 12.0  # log odds of a note that was not read, and at most
+
+
+def note_features(question: SubQuestion, notes: Sequence[Evidence], embedder: Embedder) -> Vectors:
+    """Return a row for each note.
+
+    Its similarity to the question, 0..1, how much less it is than that of the most similar one,
+    the reader's log odds, the part of the question's words that it has, and whether any.
+    """
+    texts = [f"{one.metadata.get('corrected', '')} {one.text}".strip() for one in notes]
+    asked, language = set(content_terms(question.text, question.language)), question.language
+    cosines = embedder.embed_documents(texts) @ embedder.embed_query(question.text)
+    alike = np.array(
+        [embedder.similarity(float(c), language, one.language)
+         for c, one in zip(cosines, notes, strict=True)]
+    )  # fmt: skip
+    odds = np.full(len(notes), UNREAD)
+    if isinstance(embedder, Reads) and embedder.reads:
+        best = np.argsort(-cosines)[:READ].tolist()
+        passages = [SpanPassage("", texts[at], ((0, len(texts[at])),)) for at in best]
+        for at, rows in zip(best, embedder.read(question.text, passages), strict=True):
+            odds[at] = np.clip(rows[0][0], UNREAD, MOST)
+    shared = [
+        asked & set(content_terms(text, one.language))
+        for text, one in zip(texts, notes, strict=True)
+    ]
+    part = np.array([len(one) / max(1, len(asked)) for one in shared])
+    return np.stack([alike, cosines - cosines.max(), odds, part, part > 0], axis=1)
+
+
+def grade_notes(
+    question: SubQuestion, notes: Sequence[Evidence], embedder: Embedder | None
+) -> list[Grade]:
+    """Return the grades of notes: the one that answers best, and those like it, 2, the others 0."""
+    if not notes or not serves(embedder, question.language):
+        return []
+    odds = note_features(question, notes, embedder) @ np.array(WEIGHTS) + CONSTANT
+    return [
+        Grade(evidence_id=one.evidence_id, grade=2 * int(own > LEAST and own == odds.max()),
+              reason=f"log odds {own:.1f}")
+        for one, own in zip(notes, odds.tolist(), strict=True)
+    ]  # fmt: skip
