@@ -23,6 +23,7 @@ from reasoning.rules.recall import is_of_speaker
 from reasoning.rules.values.versions import is_other_version, version_warnings
 from reasoning.types import Reasoner
 
+NEAR = 1  # the grade of what is related
 # Nothing more is looked for where a limit ended the run.
 SEARCHED = (StopReason.no_relevant_evidence, StopReason.unsupported_answer)
 
@@ -55,6 +56,7 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         similar=list(dict.fromkeys(similar)),
         part=part,
         recalled=recall is not None and recall.first,
+        stated=_stated(state),
         spent=spent_of_limit(state.get("trail") or []),
     )
     text = render_refusal(state["query"], plan, tools, reason, given)
@@ -66,6 +68,12 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         warnings=list(dict.fromkeys([*(state.get("warnings") or []), *_warnings(state)])),
     )
     return _ended(state, context, began, answer, steps)
+
+
+def _stated(state: State) -> Evidence | None:
+    """Return the note that is near a question without answering it."""
+    notes = (one for one in state.get("evidence") or [] if one.kind == NOTE and not one.title)
+    return next((one for one in notes if one.best_grade == NEAR), None)
 
 
 def _reply(state: State, context: Context, began: float) -> Update:

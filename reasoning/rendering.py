@@ -175,7 +175,8 @@ class Help(NamedTuple):
     `near` comes nearest to an answer and stands in `passage`; `similar` are titles like the one
     that was asked for, or those of the chapters where `part` was; `filters` are those of the
     caller, and `unfiltered` tells that the documents answer without them; `rights` are those of who
-    asks, `recalled` tells that memory was asked, and `spent` what was used of which limit.
+    asks, `recalled` tells that memory was asked, `stated` is the nearest note, and `spent` what was
+    used of which limit.
     """
 
     near: Nearest | None = None
@@ -186,6 +187,7 @@ class Help(NamedTuple):
     unfiltered: bool = False
     rights: AuthContext | None = None
     recalled: bool = False
+    stated: Evidence | None = None
     spent: Mapping[str, str] = {"used": "–", "limit": "–"}
 
 
@@ -229,7 +231,7 @@ def render_refusal(
     limited = why in LIMITS and why.value in reasons
     first = words.message("not_mentioned" if given.recalled else "refusal")
     opening = words.message("limited").format(why=sentence) if limited else first
-    lines = [opening, *_nearest_lines(given, words)]
+    lines = [opening, *_stated_lines(given, words), *_nearest_lines(given, words)]
     if given.similar:
         line = words.message("no_chapter" if given.part else "similar")
         lines.append(line.format(part=given.part, titles="; ".join(given.similar)))
@@ -241,6 +243,15 @@ def render_refusal(
     if not limited:
         lines.append(words.message("stopped").format(why=sentence))
     return "\n".join(lines)
+
+
+def _stated_lines(given: Help, words: Lexicon) -> list[str]:
+    """Show the note that comes nearest, as its owner stated it."""
+    note = given.stated
+    if note is None:
+        return []
+    quote = shorten(" ".join(note.text.split()), QUOTE_CHARS)
+    return [words.message("stated_near").format(quote=quote, day=note.section)]
 
 
 def _nearest_lines(given: Help, words: Lexicon) -> list[str]:

@@ -11,11 +11,11 @@ from core.types import Evidence, Grade, SubQuestion
 from models.embeddings import Embedder, Reads, serves
 from models.vectors import SpanPassage, Vectors
 
-# Weights of the features, the constant, and the log odds from which a note answers
+# Weights of the features, the constant, and the log odds from which a note answers, or is near
 # (`scripts/train_memory.py`).
 WEIGHTS = (5.0, 1.71, 0.57, 3.05, 1.96)
 CONSTANT = -1.45
-LEAST = 0.0
+LEAST, NEAR = 0.5, -1.5
 READ = 8  # notes that are read, those that mean most alike; chosen, not measured
 UNREAD, MOST = -8.0, 12.0  # log odds of a note that was not read, and at most
 
@@ -50,12 +50,17 @@ def note_features(question: SubQuestion, notes: Sequence[Evidence], embedder: Em
 def grade_notes(
     question: SubQuestion, notes: Sequence[Evidence], embedder: Embedder | None
 ) -> list[Grade]:
-    """Return the grades of notes: the one that answers best, and those like it, 2, the others 0."""
+    """Return the grades of notes: 2 for the one that answers, 1 where it is only near, else 0."""
     if not notes or not serves(embedder, question.language):
         return []
     odds = note_features(question, notes, embedder) @ np.array(WEIGHTS) + CONSTANT
+    best = float(odds.max())
+    level = 2 if best > LEAST else int(best > NEAR)
     return [
-        Grade(evidence_id=one.evidence_id, grade=2 * int(own > LEAST and own == odds.max()),
-              reason=f"log odds {own:.1f}")
+        Grade(
+            evidence_id=one.evidence_id,
+            grade=level if own == best else 0,
+            reason=f"log odds {own:.1f}",
+        )
         for one, own in zip(notes, odds.tolist(), strict=True)
-    ]  # fmt: skip
+    ]
