@@ -8,11 +8,14 @@ from itertools import pairwise
 from math import exp
 from typing import Literal
 
+from core.language.analysis import content_terms
 from core.language.detect import UNDETERMINED
 from core.language.orders import gives_orders
 from core.language.passages import CODE_KIND, spans_of
 from core.settings import Settings
 from core.types import Claim, Draft, Evidence, Plan, SubQuestion
+from reasoning.claims.tokens import claim_tokens
+from reasoning.claims.words import Sense
 from reasoning.conflicts import find_conflicts
 from reasoning.rules.answering.blocks import (
     MOST_CHARACTERS,
@@ -84,6 +87,9 @@ LONG = 3  # sentences after which no other is added
 # Of the question's words, by rarity, in the sentence itself: with fewer it may speak of another
 # thing. By hand, since public sets hold no verdicts.
 VERDICT_LEXICAL = 0.25
+# Groups of `claims.yaml` whose words leave open whether what stands behind them is so.
+CONDITIONS = frozenset({"condition", "occasion"})
+UNSURE = CONDITIONS | {"hedge", "attribution", "falsity"}
 CLAUSE_ENDS = re.compile(r"[,;:，；：]|\s[–—-]\s")
 YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 AMOUNT = re.compile(r"(?<![\w-])\d+(?:[.,]\d+)*")  # a number that is no part of a name
@@ -257,14 +263,64 @@ def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]
         return ""
     if words.found("exclusive", sentence.text):
         return ""  # "only", "except": what is asked about may be inside or outside
+    permits = asked.found("permitting", wanted.text) or _shares_modality(sentence, wanted)
+    bound = _bound(sentence, wanted, words)
+    if not _is_plain(sentence, wanted, permits=permits) or not (permits or all(bound)):
+        return ""
     denied = len(asked.all_of("negation", wanted.text))
-    denied += len(words.all_of("negation", sentence.text)) if denied else _denies(sentence, wanted)
+    if denied:
+        denied += len(bound)
+    elif any(bound) or not bound:
+        denied = int(_denies(sentence, wanted))
     other = words.search("instead", sentence.text)
     if other is not None and not asked.found("instead", wanted.text):
         before = terms_of(sentence.text[: other.start()], words.language)
         behind = terms_of(sentence.text[other.end() :], words.language)
         denied += bool((behind - before) & wanted.asked)
     return "no" if denied % 2 else "yes"
+
+
+def _senses(text: str, language: str) -> set[Sense]:
+    return {each for one in claim_tokens(text, language) for each in one.senses}
+
+
+def _shares_modality(sentence: Sentence, wanted: QueryTerms) -> bool:
+    """Tell whether a question and a sentence both say what may be: "Can one …?", "one may"."""
+    both = (
+        _senses(sentence.text, sentence.evidence.language),
+        _senses(wanted.text, wanted.language),
+    )
+    own, asked = ({one for one in each if one.group == "modality"} for each in both)
+    return bool(own & asked)
+
+
+def _is_plain(sentence: Sentence, wanted: QueryTerms, *, permits: bool) -> bool:
+    """Tell whether a sentence says what it says without what a question does not say either.
+
+    "They refused to sell it" says neither that they sold it nor, to a question of whether they
+    planned it, no; nor does what is said by somebody. What may be may have its conditions.
+    """
+    unsure = UNSURE - CONDITIONS if permits else UNSURE
+    asked = _senses(wanted.text, wanted.language)
+    language = sentence.evidence.language
+    own = _senses(sentence.text, language)
+    if not lexicon(language).found("negation", sentence.text):
+        unsure |= {"negation"}  # "failed to", "hardly"
+    return not any(one.group in unsure and one not in asked for one in own)
+
+
+def _bound(sentence: Sentence, wanted: QueryTerms, words: Lexicon) -> list[bool]:
+    """Tell of each denial of a sentence whether it denies the question: the next word is of it."""
+    found = []
+    for one in words.all_of("negation", sentence.text):
+        clause = CLAUSE_ENDS.split(sentence.text[one.end() :], maxsplit=1)[0]
+        permitted = words.starts("permitting", clause.strip())
+        behind = content_terms(clause, words.language)[:1]
+        if not behind:  # "Dogs are not", "… нельзя": it denies what stands before it
+            ends = [0, *(end.end() for end in CLAUSE_ENDS.finditer(sentence.text, 0, one.start()))]
+            behind = content_terms(sentence.text[ends[-1] : one.start()], words.language)[-1:]
+        found.append(permitted or not behind or bool(wanted.matched(frozenset(behind))))
+    return found
 
 
 def _is_of_another_time(text: str, question: str, words: Lexicon, asked: Lexicon) -> bool:
