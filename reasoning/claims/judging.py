@@ -23,6 +23,7 @@ class Judge(NumberEdits, OperatorEdits, RoleEdits, OrderEdits, WordEdits):
             self._matrix_left_out,
             self._prepositions,
             self._extremes,
+            self._heads,
             self._roles,
             self._elsewhere,
             self._put_in_place,

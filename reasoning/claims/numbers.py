@@ -69,6 +69,8 @@ class NumberEdits(Edits):
             ours, theirs = self._unit(self._claim, row), self._unit(self._text, place)
             if theirs and ours and not same(ours, theirs):
                 return f"the unit {ours.text} is not that of the quote"
+            if one.role == NUMBER and self._is_whole(place):
+                return f"{one.text} is the whole of which the quote counts a part"
             if one.role == NUMBER and self._is_counted_otherwise(row, place):
                 return f"what {one.text} counts is not what it counts in the quote"
             if theirs and not ours and theirs.text[:1] in "%$€£¥₽₴‰":
@@ -82,6 +84,22 @@ class NumberEdits(Edits):
         if following is None or following.role != UNIT or CLOSED & set(following.before):
             return None
         return following
+
+    def _is_whole(self, place: int) -> bool:
+        """Tell whether a number is that of all, of which another one is left out: "8 of the 40"."""
+        counts, parts = self._text[place], self._words.partitives
+        steps = (-1,) if self._words.known.spaced else (1,)
+        for step in steps:
+            at, led = place + step, False
+            while 0 <= at < len(self._text) and self._text[at].place == counts.place:
+                one = self._text[at]
+                if led and one.role == NUMBER:
+                    return at not in self._covered
+                led = led or one.word in parts
+                if one.is_content and (step < 0 or led):
+                    break
+                at += step
+        return False
 
     def _is_counted_otherwise(self, row: int, place: int) -> bool:
         """Tell whether the word behind a number comes from elsewhere, and its own is left out."""

@@ -51,6 +51,8 @@ class ClaimWords:
         self.numbers: dict[str, float] = self._keyed(raw.get("numbers", {}))
         self.scales: dict[str, float] = self._keyed(raw.get("scales", {}))
         self.agents = frozenset(raw.get("agents", ()))
+        self.partitives = frozenset(raw.get("partitives", ()))
+        self.possessives = frozenset(raw.get("possessives", ()))
         self.passives = frozenset(lexicon(known.code).words("passive"))
         self.amounts = frozenset(raw.get("amounts", ()))
         self.comparators = tuple(raw.get("comparators", ()))
