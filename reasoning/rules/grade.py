@@ -14,6 +14,7 @@ from reasoning.rules.answering.headings import heading_of
 from reasoning.rules.answering.named import is_entry, lacking_things
 from reasoning.rules.answering.relevance import UNREADABLE, Relevance, Sentence
 from reasoning.rules.answering.wanted import QueryTerms
+from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.versions import is_other_version
 
 # A number or a date is there or not; a person or a place may be named by a common word.
@@ -28,6 +29,7 @@ HALF_ALIKE, MORE_ALIKE = 0.5, 0.8
 # go so, 15 below even odds, of 280 right ones none (squad2, xquad_ru, xquad_zh, cmrc2018_zh); but
 # right ones in other words were seen at -1 ("established" for "founded").
 DENIED, MOST_WORDS = -1.5, 0.8
+LEAST_RULED = 2  # words of a question that a rule has; chosen, not measured
 OFF_TOPIC, RELATED, PARTLY, ANSWERS = range(4)
 
 
@@ -153,6 +155,17 @@ def _is_denied(wanted: QueryTerms, sentence: Sentence) -> bool:
     return sentence.read < DENIED and (share < MOST_WORDS if learnt else not share)
 
 
+def _rules_on(wanted: QueryTerms, sentence: Sentence) -> bool:
+    """Tell whether a sentence permits or forbids all that a question asks whether one may."""
+    if wanted.wants != "yesno" or wanted.own < LEAST_RULED or not sentence.is_answer:
+        return False
+    asked, words = lexicon(wanted.language), lexicon(sentence.evidence.language)
+    ruled = any(
+        words.found(name, sentence.text) for name in ("permitting", "exclusive", "negation")
+    )
+    return ruled and asked.found("permitting", wanted.text) and len(sentence.matched) >= wanted.own
+
+
 def _reading(sentence: Sentence | None) -> AnswerSpan | None:
     if sentence is None or not sentence.is_answer:
         return None  # an order to a program, or a heading, states nothing that could contradict
@@ -177,6 +190,7 @@ def _grade(
     )
     level = sum(score >= step for step in steps)
     says_all = wanted.wants == "topic" and sentence.has_kind and sentence.is_answer
+    says_all = says_all or _rules_on(wanted, sentence)
     if says_all or (sentence.is_answer and is_entry(wanted, sentence)):
         level = ANSWERS
     across = item.language != wanted.language and sentence.lexical < LEAST_LEXICAL
