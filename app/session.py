@@ -24,12 +24,13 @@ from graph.context import ONE_SEARCH, Context, PipelineName, never
 from models.chat.types import ChatModel
 from models.embeddings import CachedEmbedder, Embedder
 from models.folder import OTHER_MODEL, of_another_model
-from models.loading import open_embedder, open_reranker, open_second
+from models.loading import open_embedded, open_embedder, open_reranker, open_second
 from models.reranker import Reranker
 from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import ClassicReasoner, RulesReasoner
 from reasoning.rules.recall import asks_memory
 from reasoning.types import Reasoner, Turn
+from reasoning.worth import MODEL, worth_by
 from retrievers.tree.building import Progress, build_tree, silent
 from retrievers.tree.view import open_view
 from retrievers.types import Index
@@ -116,8 +117,20 @@ class Session:
 
         with self._building:
             if self._asking is None:
-                self._asking = Asking(build_graph(), self.store, lambda: self.warnings, self.memory)
+                self._asking = Asking(
+                    build_graph(), self.store, lambda: self.warnings, self.memory, self.worth
+                )
             return self._asking
+
+    def worth(self, sentences: Sequence[str]) -> Sequence[float]:
+        """Return the log odds that sentences are worth a note, NEVER where no model tells."""
+        own = self.embedder
+        if own is None or not own.model_id.startswith(MODEL):
+            try:
+                own = open_embedded(self.settings)
+            except ModelError:
+                own = None
+        return worth_by(own)(sentences)
 
     @property
     def warnings(self) -> list[str]:

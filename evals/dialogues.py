@@ -17,7 +17,7 @@ from core.notes import NoteDraft, TurnSource
 from core.settings import Settings
 from evals.corpus import AUTH, COLLECTION, FOLDER, Progress, build_documents, open_corpus
 from evals.dataset import DOCUMENT, QUERY, find_file, object_id, read_objects
-from models.loading import open_embedder
+from models.loading import open_embedded
 from reasoning.statements import find_statements
 from reasoning.worth import Worth, worth_by
 from stores.runlog.conversations import Conversation, KeptTurn
@@ -131,7 +131,7 @@ def build_memory(
     turns: Sequence[DialogueTurn], settings: Settings, progress: Progress, *, every_turn: bool
 ) -> tuple[Settings, dict[str, int]]:
     """Write the notes of all dialogues, each to a user of its own, or find them written."""
-    worth = worth_by(open_embedder(settings))
+    worth = worth_by(open_embedded(settings))
     drafts = drafts_of(turns, worth, every_turn=every_turn)
     content = digest(*(one.content for row in drafts for one in row), *(t.stated_at for t in turns))
     opened = build_documents([_document(settings, content)], settings, progress, None).settings

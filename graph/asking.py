@@ -28,6 +28,7 @@ from graph.threads import INTERRUPT, Threads
 from models.chat.types import ModelCancelled
 from reasoning.clarifying import is_reply
 from reasoning.types import Turn
+from reasoning.worth import Worth
 from stores.runlog.conversations import Conversation, KeptTurn, Waiting
 from stores.sqlite.database import damaged
 from stores.store import Store
@@ -105,15 +106,16 @@ class Asking:
         store: Store,
         warnings: Callable[[], Sequence[str]],
         memory: Callable[[AuthContext], Memory],
+        worth: Worth,
     ) -> None:
         """Use an open store; `warnings` gives those of the session, added to every run.
 
-        `memory` gives the notes of a caller.
+        `memory` gives the notes of a caller, `worth` tells what is worth one.
         """
         self._graph = graph
         self._runs, self._folder = store.runs, store.folder
         self._catalogue = store.catalogue
-        self._warnings, self._memory = warnings, memory
+        self._warnings, self._memory, self._worth = warnings, memory, worth
         self.threads = Threads(store.folder)
 
     def alone(self, asked: ActiveRun, history: Iterable[Turn]) -> RunRecord:
@@ -251,7 +253,7 @@ class Asking:
         if not context.settings.memory:
             return TurnNotes([], ())
         auth, memory = context.auth.rights, self._memory(context.auth)
-        notes = notes_of_turn(self._runs, memory, auth, conversation, asked.question)
+        notes = notes_of_turn(self._runs, memory, auth, conversation, asked.question, self._worth)
         asked.context = replace(context, noted=notes.shown)
         return notes
 

@@ -13,7 +13,7 @@ from core.types import Claim, StopReason
 from reasoning.corrections import gives_other_value, takes_place_of
 from reasoning.rules.lexicon import lexicon
 from reasoning.statements import asks_to_keep, find_statements, repeats_answer
-from reasoning.worth import worth_by
+from reasoning.worth import Worth
 from stores.ports import RunLog
 from stores.runlog.conversations import Conversation
 from tools.note_tools import Memory
@@ -33,11 +33,16 @@ class TurnNotes(NamedTuple):
 
 
 def notes_of_turn(
-    runs: RunLog, memory: Memory, auth: AuthContext, conversation: Conversation, typed: str
+    runs: RunLog,
+    memory: Memory,
+    auth: AuthContext,
+    conversation: Conversation,
+    typed: str,
+    worth: Worth,
 ) -> TurnNotes:
     """Return what of a turn is worth a note: what it states, or the answer it asks to keep."""
     source = TurnSource(conversation=conversation.id, run_id="-", quote="-")
-    drafts = find_statements(typed, source, worth_by(memory.embedder))
+    drafts = find_statements(typed, source, worth)
     newest = memory.notes.list_notes(auth, current=True, limit=1)
     last = next((one for one in newest if _conversation(one) == conversation.id), None)
     if not drafts and last is not None and conversation.waiting is None:

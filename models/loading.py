@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 
 from core.errors import CarrelError
 from core.settings import Settings, load_settings
-from models.embedded import CARRIERS
+from models.embedded import CARRIERS, EMBEDDED
 from models.embeddings import Embedder, Reads, load_embedder
 from models.folder import Prompts
 from models.reranker import Reranker, load_reranker
@@ -23,6 +25,16 @@ def open_embedder(settings: Settings) -> Embedder:
     """Load the embedder; raise ModelError when it cannot give vectors."""
     prompts = Prompts(settings.embedding.query_prompt, settings.embedding.passage_prompt)
     return _embedder(settings, "embedder", settings.embedding.languages, prompts)
+
+
+def open_embedded(settings: Settings) -> Embedder:
+    """Load the embedder that comes with the installation once, whatever one the settings name."""
+    return _embedded(settings.cache.expanduser(), settings.embedding.threads)
+
+
+@lru_cache(maxsize=1)
+def _embedded(cache: Path, threads: int) -> Embedder:
+    return load_embedder(EMBEDDED, cache_dir=cache, threads=threads, batch_size=EMBEDDING_BATCH)
 
 
 def open_second(settings: Settings) -> Embedder | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from core.language.analysis import content_terms
 from core.language.changes import adds_another, begins_correction, marks_change
+from core.language.words import readings
 from core.notes import CORRECTION, Note, NoteDraft
 from languages.language import find_language
 from reasoning.rules.lexicon import lexicon
@@ -22,6 +24,7 @@ from reasoning.statements import (
 SHORT, LONGEST, SHARED = 4, 60, 2
 # A name or a quotation; what says in Chinese what something is.
 VALUE = re.compile(r"(?<!^)(?<![.!?] )\b[^\W\d_a-zа-яёіїєґ]\w|[\"“«„「]|是")
+VERBS = ("VERB", "INFN")
 DIGIT = re.compile(r"\d")
 
 
@@ -52,8 +55,20 @@ def takes_place_of(draft: NoteDraft, note: Note, *, last: bool, nearest: bool) -
     if other_person(text, language) != other_person(note.content, language):
         return False
     shared = len(own & other)
-    denied = other.intersection(content_terms(stated_and_denied(text, language)[1], language))
+    denied = content_terms(stated_and_denied(text, language)[1], language)
+    if denied and not begins and other.isdisjoint(_things(denied, language)):
+        return False
     surely = begins or bool(denied) or marks_change(text, language, surely=True)
     if surely:
         return shared >= SHARED or (nearest and shared > 0)
     return shared >= SHARED and marks_change(text, language)
+
+
+def _things(words: Sequence[str], language: str) -> set[str]:
+    """Return the words for things among those of a clause: all but verbs, or the last one."""
+    dictionary = find_language(language).dictionary
+    if not dictionary:
+        return set(words[-1:])
+    return {
+        one for one in words if not any(each.pos in VERBS for each in readings(one, dictionary)[:1])
+    }

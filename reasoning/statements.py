@@ -24,9 +24,9 @@ from reasoning.worth import Worth
 
 LEAST, MOST = 2, 400  # terms, characters of a sentence that is kept; chosen, not measured
 PASTED = 20  # sentences from which a turn is a pasted text; chosen, not measured
-# Log odds from which a sentence is worth a note; of one of a known kind, and of one that its
-# writer asks to remember, those of the sentence that says so (`benchmarks/memory_talks.py`).
-WORTHY, KNOWN, WANTED = 0.7, -1.5, -1.5
+# Log odds from which a sentence is worth a note, one of a known kind, and one that its writer asks
+# to remember (`benchmarks/memory_talks.py`).
+WORTHY, KNOWN, WANTED = 0.5, -1.5, -0.5
 SHORT = 40  # characters of a sentence whose language is not surely known; chosen, not measured
 REPEATED = 0.8  # part of a sentence's content words that an answer has; chosen, not measured
 IMPORTANCE = {True: 0.7, False: 0.5}  # of what has a subject; chosen, not measured
@@ -222,7 +222,7 @@ def find_statements(
     whole, found = detect_language(text), []
     stated = [(one, statement_words(_language(one, whole))) for one in spans]
     stated = [(one, words) for one, words in stated if _stated_part(words, one)]
-    odds = worth([_stated_part(words, one) for one, words in stated]) if stated else []
+    odds = worth([_worded(words, one) for one, words in stated]) if stated else []
     for (sentence, words), own in zip(stated, odds, strict=True):
         for start, end, form in _statements(words, sentence, own):
             quote = sentence[start:end]
@@ -303,6 +303,13 @@ def _stated_part(words: StatementWords, sentence: str) -> str:
         return ""
     plain = plain[: _question_start(words, plain)]
     return plain if len(terms(plain, words.language)) >= LEAST else ""
+
+
+def _worded(words: StatementWords, sentence: str) -> str:
+    """Return what a sentence states without what asks to remember it."""
+    plain = _stated_part(words, sentence)
+    wanted = words.wanted.match(plain)
+    return plain[wanted.end() :] if wanted else plain
 
 
 def _statements(

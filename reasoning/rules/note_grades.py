@@ -8,7 +8,7 @@ import numpy as np
 
 from core.language.analysis import content_terms
 from core.types import Evidence, Grade, SubQuestion
-from models.embeddings import Embedder, Reads, serves
+from models.embeddings import Embedder, Reads
 from models.vectors import SpanPassage, Vectors
 
 # Weights of the features, the constant, and the log odds from which a note answers, or is near
@@ -48,11 +48,9 @@ def note_features(question: SubQuestion, notes: Sequence[Evidence], embedder: Em
 
 
 def grade_notes(
-    question: SubQuestion, notes: Sequence[Evidence], embedder: Embedder | None
+    question: SubQuestion, notes: Sequence[Evidence], embedder: Embedder
 ) -> list[Grade]:
     """Return the grades of notes: 2 for the one that answers, 1 where it is only near, else 0."""
-    if not notes or not serves(embedder, question.language):
-        return []
     odds = note_features(question, notes, embedder) @ np.array(WEIGHTS) + CONSTANT
     best = float(odds.max())
     level = 2 if best > LEAST else int(best > NEAR)

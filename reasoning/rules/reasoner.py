@@ -22,7 +22,7 @@ from core.types import (
     ToolSpec,
     Understanding,
 )
-from models.embeddings import Embedder, serves
+from models.embeddings import Embedder, Reads, serves
 from reasoning.claims.support import entails
 from reasoning.rules import grade, nearest, plan, recall, understand
 from reasoning.rules import plan as rewrite
@@ -79,8 +79,10 @@ class RulesReasoner:
 
     def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
         """Judge each piece of evidence by its best sentence, notes as a whole."""
-        if evidence and all(one.kind == NOTE and not one.title for one in evidence):
-            return grade_notes(question, evidence, self._embedder)
+        embedder = self._embedder
+        own = bool(evidence) and all(one.kind == NOTE and not one.title for one in evidence)
+        if own and isinstance(embedder, Reads) and embedder.reads:
+            return grade_notes(question, evidence, embedder)
         graded = record_grades(question, evidence)
         known = {one.evidence_id for one in graded}
         rest = [one for one in evidence if one.evidence_id not in known]

@@ -16,7 +16,7 @@ import numpy as np
 
 from core.auth import AuthContext
 from core.language.analysis import query_terms
-from core.notes import FoundNote, Note, NoteLink
+from core.notes import FoundNote, Note, NoteLink, OwnerEdit
 from stores.runlog.history import KEPT, closed_runs, kept
 from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.embeddings import Vector
@@ -46,7 +46,8 @@ LOADED = f"""SELECT {_COLUMNS}, m.sum IS {NOTE} AS sound,
     (SELECT json_array(n.note_id, n.observed_at) FROM note_links l JOIN notes n ON n.id = l.note
         WHERE l.other = m.id AND l.kind = 'supersedes' LIMIT 1) AS newer,
     (SELECT o.content FROM note_links l JOIN notes o ON o.id = l.other WHERE l.note = m.id
-        AND l.kind = 'supersedes' ORDER BY o.id DESC LIMIT 1) AS corrected
+        AND l.kind = 'supersedes' AND json_extract(m.provenance, '$.kind') <> 'edit'
+        ORDER BY o.id DESC LIMIT 1) AS corrected
     FROM notes m WHERE {OWN}"""
 
 
@@ -178,6 +179,8 @@ class NoteSearch(CataloguePart):
         while found is not None and found.superseded_by and found.note_id not in seen:
             seen.add(found.note_id)
             found = self.load_notes(auth, [found.superseded_by]).get(found.superseded_by)
+            if found is not None and isinstance(found.provenance, OwnerEdit):
+                return None  # its owner wrote it over the other
         return None if found is None or found.superseded_by else found
 
     def _loaded(self, auth: AuthContext, row_ids: Collection[int]) -> dict[int, Note]:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from worths import worth
 
 from core.errors import CallerError
 from evals.dialogues import DialogueTurn, drafts_of, read_questions, read_turns
@@ -61,10 +62,10 @@ def test_turns_have_speakers_and_times(tmp_path: Path) -> None:
         DialogueTurn("", "20260408", "Li Hua", "Hello!", "2026-04-08T08:38:00+00:00"),
         DialogueTurn("", "20260408", "Joe Doe", "I am 30 years old.", "2026-04-08T08:38:00+00:00"),
     ]
-    whole = drafts_of(turns, every_turn=True)
+    whole = drafts_of(turns, worth, every_turn=True)
     assert [len(row) for row in whole] == [1, 1, 1]
     assert whole[0][0].content == "Ann: I moved to Rome yesterday."
-    assert [len(row) for row in drafts_of(turns, every_turn=False)] == [1, 0, 1]
+    assert [len(row) for row in drafts_of(turns, worth, every_turn=False)] == [1, 0, 1]
     (tmp_path / "corpus.jsonl").write_text('{"_id": "d1", "text": "no turns"}\n')
     with pytest.raises(CallerError, match="turns of dialogues"):
         read_turns(tmp_path)

@@ -88,7 +88,7 @@ def test_nobody_reads_changes_or_links_the_notes_of_another(
         text = f"My {subject} {tenant}{user.replace('.', '')}{number}."
         session.runs.save_turn(talk, KeptTurn(f"r{number}", text), "", title=text)
         source = TurnSource(conversation=talk.id, run_id=f"r{number}", quote=text)
-        session.memory(auth).remember(auth, find_statements(text, source))
+        session.memory(auth).remember(auth, find_statements(text, source, session.worth))
     for tenant, user in everyone:
         auth = AuthContext(tenant=tenant, user=user)
         memory = session.memory(auth)

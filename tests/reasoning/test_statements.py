@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from worths import worth
 
 from core.notes import NoteDraft, TurnSource
 from languages.language import read_yaml
@@ -26,7 +27,7 @@ SETS = {"locomo": "locomo/conversations.jsonl", "lihua_world": "lihua_world/corp
 
 
 def stated(text: str) -> list[NoteDraft]:
-    return find_statements(text, TurnSource(conversation="c", run_id="r", quote=text))
+    return find_statements(text, TurnSource(conversation="c", run_id="r", quote=text), worth)
 
 
 @pytest.mark.parametrize("language", ROWS)

@@ -265,7 +265,8 @@ def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]
         return ""  # "only", "except": what is asked about may be inside or outside
     permits = asked.found("permitting", wanted.text) or _shares_modality(sentence, wanted)
     bound = _bound(sentence, wanted, words)
-    if not _is_plain(sentence, wanted, permits=permits) or not (permits or all(bound)):
+    elsewhere = bool(bound) and not any(bound)  # "by anyone who has no debts"
+    if (elsewhere and not permits) or not _is_plain(sentence, wanted, permits=permits):
         return ""
     denied = len(asked.all_of("negation", wanted.text))
     if denied:
@@ -304,7 +305,8 @@ def _is_plain(sentence: Sentence, wanted: QueryTerms, *, permits: bool) -> bool:
     asked = _senses(wanted.text, wanted.language)
     language = sentence.evidence.language
     own = _senses(sentence.text, language)
-    if not lexicon(language).found("negation", sentence.text):
+    words = lexicon(language)
+    if not (words.found("negation", sentence.text) or words.found("instead", sentence.text)):
         unsure |= {"negation"}  # "failed to", "hardly"
     return not any(one.group in unsure and one not in asked for one in own)
 
