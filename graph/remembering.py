@@ -13,7 +13,7 @@ from core.types import Claim, StopReason
 from reasoning.corrections import gives_other_value, takes_place_of
 from reasoning.rules.lexicon import lexicon
 from reasoning.statements import asks_to_keep, find_statements, repeats_answer
-from reasoning.worth import Worth
+from reasoning.worth import Worth, only_known
 from stores.ports import RunLog
 from stores.runlog.conversations import Conversation
 from tools.note_tools import Memory
@@ -42,10 +42,11 @@ def notes_of_turn(
 ) -> TurnNotes:
     """Return what of a turn is worth a note: what it states, or the answer it asks to keep."""
     source = TurnSource(conversation=conversation.id, run_id="-", quote="-")
-    drafts = find_statements(typed, source, worth)
+    waits = conversation.waiting is not None  # what names something is its reply
+    drafts = find_statements(typed, source, only_known if waits else worth)
     newest = memory.notes.list_notes(auth, current=True, limit=1)
     last = next((one for one in newest if _conversation(one) == conversation.id), None)
-    if not drafts and last is not None and conversation.waiting is None:
+    if not drafts and last is not None and not waits:
         drafts = _correction(typed, source, last)
     drafts = [_with_earlier(one, last, memory, auth) for one in drafts]
     if not drafts and not asks_to_keep(typed):

@@ -55,10 +55,13 @@ def takes_place_of(draft: NoteDraft, note: Note, *, last: bool, nearest: bool) -
     if other_person(text, language) != other_person(note.content, language):
         return False
     shared = len(own & other)
-    denied = content_terms(stated_and_denied(text, language)[1], language)
+    stated, denial = stated_and_denied(text, language)
+    denied = content_terms(denial, language)
     if denied and not begins and other.isdisjoint(_things(denied, language)):
         return False
-    surely = begins or bool(denied) or marks_change(text, language, surely=True)
+    # What only denies contradicts; what gives another value beside it takes its place.
+    other_value = bool(denied) and bool(content_terms(stated, language))
+    surely = begins or other_value or marks_change(text, language, surely=True)
     if surely:
         return shared >= SHARED or (nearest and shared > 0)
     return shared >= SHARED and marks_change(text, language)

@@ -26,7 +26,7 @@ LEAST, MOST = 2, 400  # terms, characters of a sentence that is kept; chosen, no
 PASTED = 20  # sentences from which a turn is a pasted text; chosen, not measured
 # Log odds from which a sentence is worth a note, one of a known kind, and one that its writer asks
 # to remember (`benchmarks/memory_talks.py`).
-WORTHY, KNOWN, WANTED = 0.5, -1.5, -0.5
+WORTHY, KNOWN, WANTED = 0.2, -1.5, -0.5
 SHORT = 40  # characters of a sentence whose language is not surely known; chosen, not measured
 REPEATED = 0.8  # part of a sentence's content words that an answer has; chosen, not measured
 IMPORTANCE = {True: 0.7, False: 0.5}  # of what has a subject; chosen, not measured
@@ -332,7 +332,10 @@ def _statements(
         start = 0 if first and (corrects or refutes) else start
         stated = plain[:end] if refutes and first else clause
         form = _form(words, stated)
-        if odds > (KNOWN if _is_known(form) else WANTED if wanted else WORTHY):
+        known, doubted = form is not None, words.hedged.search(clause) is not None
+        if doubted and form is None and not wanted:
+            continue
+        if odds > (KNOWN if known else WANTED if wanted else WORTHY):
             form = _compared(words, stated, form or Statement("fact"))
             yield start, end, form._replace(replaces=form.replaces or (corrects and not start))
 

@@ -19,6 +19,7 @@ from models.vectors import Vectors
 FILE = Path(__file__).with_name("worth.npz")
 MODEL = "multilingual-e5-small"  # whose vectors it was trained on
 SCALE = 12.0  # of centred vectors, so that each number is about 1
+LEAST = -1.0  # log odds at which only statements of a known kind are kept
 NEVER = -9.0  # log odds where nothing can be scored
 Worth = Callable[[Sequence[str]], Sequence[float]]
 
@@ -35,6 +36,11 @@ class _Network(NamedTuple):
 def _network() -> _Network:
     with np.load(FILE, allow_pickle=False) as found:
         return _Network(*(found[name].astype(np.float32) for name in _Network._fields))
+
+
+def only_known(sentences: Sequence[str]) -> list[float]:
+    """Return log odds by which statements of a known kind alone are kept."""
+    return [LEAST] * len(sentences)
 
 
 def worth_by(embedder: Embedder | None) -> Worth:

@@ -185,7 +185,7 @@ def test_talk_of_others_leaves_almost_no_note_and_most_facts_of_theirs_one() -> 
                 counts[label] += 1
                 counts[f"{label} kept"] += bool(stated(texts[one]))
     assert counts["talk"] >= 500 and counts["talk kept"] <= 0.02 * counts["talk"], counts
-    assert counts["worth kept"] >= 0.7 * counts["worth"], counts
+    assert counts["worth kept"] >= 0.6 * counts["worth"], counts
 
 
 @pytest.mark.parametrize(
