@@ -127,7 +127,9 @@ def _short(
     by_id = {one.evidence_id: one for one in good}
     claims: list[Claim] = []
     for question in asked:
-        own = [one for one in draft.claims if one.question_id == question.id]
+        # Whether a note says yes or no `settle_question` tells alone.
+        own = [one.model_copy(update={"verdict": ""}) for one in draft.claims
+               if one.question_id == question.id]  # fmt: skip
         own = own or [
             _whole(one, question)
             for one in good

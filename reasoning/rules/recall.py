@@ -8,6 +8,7 @@ from functools import cache
 from typing import Literal
 
 from core.language.analysis import analyze, content_terms, terms
+from core.language.changes import marks_change
 from core.notes import NO, WORDS
 from core.recall import FINAL_ANSWER, KEYWORD_SEARCH, READ_MEMORY, SEMANTIC_SEARCH, RecallState
 from core.types import Call, Claim, Evidence, Finding, Plan, SubQuestion, Understanding
@@ -189,9 +190,12 @@ def settle_question(
     language, text = question.language, question.text
     words = lexicon(language)
     reads = not words.found("question", text) and text.rstrip().endswith(("?", "？"))
-    asked = set(
-        content_terms(affirmed(_pattern(language, "beside").sub(" ", text), language), language)
-    )
+    plain = affirmed(_pattern(language, "beside").sub(" ", text), language)
+    asked = set(content_terms(plain, language))
+    # What one has or uses a statement may say in other words: "my dog".
+    having = _pattern(language, "having")
+    light = asked - set(content_terms(having.sub(" ", plain), language))
+    has = having.search(plain) is not None
     if not asked or not (question.wants == "yesno" or reads) or not is_certain(text, language):
         return []
     found: list[tuple[Evidence, Literal["yes", "no"]]] = []
@@ -201,9 +205,16 @@ def settle_question(
                 _all_forms(part, words) for part in stated_and_denied(one.text, language)
             )
             if asked <= stated:
-                found.append((one, "no" if _ended(one, asked) else "yes"))
-            elif asked <= stated | denied:
-                found.append((one, "no"))
+                ended = _ended(one, asked)
+                if ended or not marks_change(one.text, language, surely=True):
+                    found.append((one, "no" if ended else "yes"))
+            elif asked - light and asked - light <= stated | denied:
+                # "I don't like dogs" denies no dog.
+                owned = _pattern(language, "owned").search(one.text) is not None
+                named = asked - light <= denied - stated
+                named = named and (owned or len(asked - light) > 1 or not has)
+                if named or (asked <= stated | denied and (light or owned or not has)):
+                    found.append((one, "no"))
     return found
 
 
