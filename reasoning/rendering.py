@@ -234,7 +234,9 @@ def render_refusal(
     lines = [opening, *_stated_lines(given, words), *_nearest_lines(given, words)]
     if given.similar:
         line = words.message("no_chapter" if given.part else "similar")
-        lines.append(line.format(part=given.part, titles="; ".join(given.similar)))
+        lines.append(
+            line.format(part=given.part.replace(",", ", "), titles="; ".join(given.similar))
+        )
     places = words.known.messages["tools"]
     where = ", ".join(dict.fromkeys(places.get(one, one) for one in tools)) or "–"
     line = words.message("searched").format(where=where, what="; ".join(looked_for))

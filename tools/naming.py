@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
+from os.path import commonprefix
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -160,6 +161,23 @@ def find_chapter(rows: Sequence[SectionRow], number: int) -> list[list[str]]:
     return found or (
         _by_place(next(iter(by_document.values())), number) if len(by_document) == 1 else []
     )
+
+
+def find_numbered(rows: Sequence[SectionRow], number: str) -> list[list[str]]:
+    """Return the chunk ids below the headings that begin with a number such as 4.1, by document."""
+    begins = re.compile(rf"\W*(?:\w+\s+)?{re.escape(number)}(?![.\d]*\d)")
+    found: dict[int, list[str]] = {}
+    for row, key, section in rows:
+        if any(begins.match(one) for one in section.split(SECTIONS)):
+            found.setdefault(row, []).append(key)
+    return list(found.values())
+
+
+def common_heading(rows: Sequence[SectionRow], keys: Sequence[str]) -> str:
+    """Return the innermost heading above all of some chunks, "" for none."""
+    wanted = set(keys)
+    paths = [section.split(SECTIONS) for _, key, section in rows if key in wanted]
+    return next(reversed(commonprefix(paths)), "") if paths else ""
 
 
 def _by_place(chunks: Sequence[tuple[str, list[str]]], number: int) -> list[list[str]]:

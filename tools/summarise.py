@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +22,17 @@ from retrievers.hybrid import hybrid_search
 from retrievers.types import Query
 from stores.sqlite.listing import DocumentName
 from tools.grouping import GROUPS, PartReader, SummaryPart
-from tools.naming import AskedName, Named, find_chapter, find_documents, find_section, parts_of
+from tools.naming import (
+    AskedName,
+    Named,
+    SectionRow,
+    common_heading,
+    find_chapter,
+    find_documents,
+    find_numbered,
+    find_section,
+    parts_of,
+)
 from tools.record_rows import row_evidence
 from tools.types import Tool, ToolResult
 
@@ -33,12 +44,15 @@ SPOKESMEN = 2  # of a group of documents: those that speak for it
 MOST_OUTLINED = 1000  # documents whose headings are looked through
 TOPIC, LEAST_TOPIC = 50, 3  # passages that are searched for a topic, and that must be about it
 WIDESPREAD, LEAST_SPREAD = 0.5, 20  # of the documents, that make a topic one of all
+ALL_PARTS = "*"  # each of the chapters
+NUMBERS = re.compile(r"-?\d+(?:\.\d+)*(?:,-?\d+(?:\.\d+)*)*")
 
 
 class SummaryArguments(FrozenModel):
     """Name a document by its title or file, "" for the whole collection.
 
-    `part` is the number, -1 for the last, or the heading of one of its chapters, "" for none. Where
+    `part` is the number, -1 for the last, or the heading of one of its chapters, several numbers
+    with commas between them, "*" for each of them, "" for none. Where
     nothing is called so, with `topic` a section or a topic will do, with `here` all there is, and
     with `near` documents of a similar name are found. `themes` lists the main ones, `sentences`
     says how many there should be, 0 for what is fit.
@@ -132,9 +146,18 @@ class Summarise(Tool):
         self, given: SummaryArguments, known: Sequence[DocumentName], reader: PartReader
     ) -> Whole | None:
         """Return the chapters of a number, or of a heading; for want of these a topic."""
-        if given.part.lstrip("-").isdecimal():
-            outline = self._outline([one.row for one in known])
-            return self._sections(known, find_chapter(outline, int(given.part)))
+        outline = self._outline([one.row for one in known])
+        if given.part == ALL_PARTS:
+            parts = [(title, keys) for title, keys in parts_of(outline) if title][:CHAPTERS]
+            titles = [title for title, _ in parts]
+            return Whole(known, [[keys] for _, keys in parts], labels=titles) if parts else None
+        if NUMBERS.fullmatch(given.part):
+            found = [_chapters_of(outline, one) for one in given.part.split(",")]
+            if len(found) == 1 or not all(found):  # of several none may be lacking
+                return self._sections(known, found[0] if len(found) == 1 else [])
+            several = [keys for one in found for keys in one]
+            labels = [common_heading(outline, keys) for keys in several]
+            return Whole(known, [[keys] for keys in several], labels=labels)
         own = given.model_copy(update={"document": given.part})
         return self._titled(known, given.part, sure=True) or self._topic(own, known, reader)
 
@@ -275,6 +298,7 @@ class Summarise(Tool):
         known: set[str] = set()
         count = len(whole.parts)
         most = SENTENCES if count == 1 else max(SPOKESMEN, SENTENCES // count)
+        most = 1 if given.part == ALL_PARTS else most
         if given.sentences:
             most = -(-given.sentences // count) if count > 1 else given.sentences
         for place, texts in enumerate(whole.parts):
@@ -305,6 +329,12 @@ class Summarise(Tool):
         forms = find_language(language).messages["documents"]
         text = plural_form(len(meant), forms).format(count=len(meant))
         return row_evidence(text, self._index.collection.name, passages)
+
+
+def _chapters_of(outline: Sequence[SectionRow], number: str) -> list[list[str]]:
+    """Return the chunk ids of the chapters of a number, of each document that has one."""
+    whole = number.lstrip("-").isdecimal()
+    return find_chapter(outline, int(number)) if whole else find_numbered(outline, number)
 
 
 def _central(reader: PartReader, keys: Sequence[str]) -> list[str]:

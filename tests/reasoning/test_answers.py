@@ -207,6 +207,13 @@ ASKED = (
     ("May I wash the bowl?", "Do not wash the bowl and do not scratch it.", "no"),
     ("Can I take a motorbike?", "No, I cannot take a motorbike since 2019.", ""),
     ("Can I take a dog?", "Can I take a dog? No, dogs stay ashore.", ""),
+    ("Did the board buy a boat?", "The board refused to buy a boat.", ""),
+    ("Did the fund renew the lease?", "The fund forgot to renew the lease.", ""),
+    ("Did visitors like the hall?", "Hardly any visitors liked the hall.", ""),
+    ("Did the clerk lose the keys?", "The clerk is said to have lost the keys.", ""),
+    ("Can the lamp be lent?", "The lamp can be lent by anyone who has no debts.", "yes"),
+    ("Можно ли брать велосипед?", "Велосипед можно брать без залога.", "yes"),
+    ("Чи можна плавати?", "Плавати можна без шапочки.", "yes"),
 )
 
 

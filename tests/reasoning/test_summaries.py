@@ -31,6 +31,10 @@ TOOLS = [
         ("uk", "Які головні теми?"),
         ("zh", "主要主题是什么？"),
         ("en", "What documents are there?"),
+        ("en", "How many documents are there?"),
+        ("ru", "Перечисли документы"),
+        ("uk", "Скільки тут документів?"),
+        ("zh", "一共有多少个文档？"),
         ("ru", "О чём эта коллекция?"),
         ("ru", "Кратко перескажи все документы"),
         ("uk", "Про що ці документи?"),
@@ -44,6 +48,35 @@ def test_a_question_about_the_collection(language: str, question: str) -> None:
     assert found is not None
     assert (found.name, found.sure, found.here) == ("", True, False)
     assert found.themes == any(word in question for word in ("theme", "topic", "тем", "主题"))
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "name", "part"),
+    [
+        ("en", "Summarise chapters 2 and 5", "", "2,5"),
+        ("en", "Compare chapter 3 and chapter 7 of the report", "the report", "3,7"),
+        ("en", "Summarise section 4.1", "", "4.1"),
+        ("en", "What are the chapters of the handbook?", "the handbook", "*"),
+        ("ru", "Сравни главу 3 и главу 7", "", "3,7"),
+        ("ru", "Какие главы есть в отчёте?", "отчёте", "*"),
+        ("uk", "Перекажи розділи 2 і 5", "", "2,5"),
+        ("zh", "总结第二章和第五章", "", "2,5"),
+        ("zh", "手册有哪些章节？", "手册", "*"),
+    ],
+)
+def test_several_chapters_and_all_of_them(
+    language: str, question: str, name: str, part: str
+) -> None:
+    found = asked_summary(question, language)
+    assert found is not None and (found.name, found.part, found.sure) == (name, part, True)
+
+
+@pytest.mark.parametrize(
+    "question", ["Compare Python and Ruby", "What are the steps to install it?"]
+)
+def test_no_chapters_are_asked_for(question: str) -> None:
+    found = asked_summary(question, "en")
+    assert found is None or not found.part
 
 
 @pytest.mark.parametrize(
@@ -219,7 +252,6 @@ def test_themes_of_a_document_are_asked_for(language: str, question: str, name: 
     [
         ("en", "What is a tree about to fall called?"),
         ("en", "What documents do I need for a visa?"),
-        ("en", "How many documents are there?"),
         ("en", "Who is the author about whom this is written?"),
         ("ru", "Какие документы нужны для визы?"),
         ("zh", "有哪些文件格式被支持？"),

@@ -224,6 +224,41 @@ def test_of_a_chapter_that_is_not_there_those_are_named_that_are(
     assert find_chapter([*rows, (1, "top", "Gilead")], 9) == []
 
 
+@pytest.mark.parametrize(
+    ("part", "labels"),
+    [
+        ("1,3", ["1. Boats", "3. Nets"]),
+        ("2.1", []),
+        ("*", ["1. Boats", "2. Harbour", "3. Nets"]),
+    ],
+)
+def test_several_chapters_each_have_their_heading(
+    index: Callable[..., Index],
+    store: Store,
+    collection: Collection,
+    embedder: FakeEmbedder,
+    part: str,
+    labels: list[str],
+) -> None:
+    sections = {
+        "1. Boats": "Boats leave at dawn with three men.",
+        "2. Harbour": "The harbour was built of granite in 1871.",
+        "2. Harbour › 2.1 Light": "The light burns from dusk to dawn on the mole.",
+        "3. Nets": "Nets are mended in winter by the whole family.",
+    }
+    one = document(collection, "h", *sections.values(), title="Harbours", source="h.md")
+    chunks = [
+        replace(chunk, section=name) for chunk, name in zip(one.chunks, sections, strict=True)
+    ]
+    write(store, collection, [replace(one, chunks=chunks)], embedder)
+    arguments = {"document": "Harbours", "part": part, "language": "en"}
+    found = Toolbox(index()).run("summarise", arguments, ANN, time.monotonic() + 60)
+    row = found.evidence[0]
+    assert [*dict.fromkeys(row.metadata[LABELS].values())] == labels
+    if not labels:
+        assert texts(found) == [sections["2. Harbour › 2.1 Light"]]
+
+
 def test_a_part_is_found_with_its_whole() -> None:
     rows = [(1, "r", "Risks"), (1, "b", "Benefits"), (2, "o", "Risks")]
     titles = {1: "Tramway report", 2: "Orchard handbook"}

@@ -27,6 +27,10 @@ QUOTED = re.compile(rf"^[{QUOTES}](.+)[{QUOTES}]$")
 FILE_NAME = re.compile(r"\S\.[A-Za-z]\w{0,4}$|\w/\w")
 
 
+ALL_PARTS = "*"  # each of the chapters
+NUMBERS, CHINESE = re.compile(r"\d+(?:\.\d+)*"), re.compile(r"[一二三四五六七八九十]{1,3}")
+
+
 class AskedSummary(NamedTuple):
     """Hold the name of the document asked about, "" for the collection.
 
@@ -55,6 +59,7 @@ class _Forms(NamedTuple):
     asked: list[re.Pattern[str]]
     about: list[re.Pattern[str]]
     chapter: list[re.Pattern[str]]
+    listed: list[re.Pattern[str]]
     bare: re.Pattern[str]
     noun: re.Pattern[str]
     section: re.Pattern[str]
@@ -86,12 +91,14 @@ def _forms(language: str) -> _Forms | None:
         f"(?!{article}{kind}$){article}(?:{kind}(?:{gap}|(?=[{QUOTES}])){patterns['called']}(?P<after>.+)"
         f"|(?P<before>.+?){gap}{kind})"
     )
-    names = ("here", "collection", "asked", "about", "chapter")
-    here, whole, asked, about, chapter = ([compiled(one) for one in patterns[n]] for n in names)
+    names = ("here", "collection", "asked", "about", "chapter", "listed")
+    here, whole, asked, about, chapter, listed = (
+        [compiled(one) for one in patterns[name]] for name in names
+    )
     sources = (noun, *(patterns[name] for name in ("section", "length", "themes", "last")))
     named_so, section, length, themes, last = (re.compile(one, re.IGNORECASE) for one in sources)
     again = patterns["again"]
-    kinds = (known.code, here, whole, asked, about, chapter)
+    kinds = (known.code, here, whole, asked, about, chapter, listed)
     steps = {
         by: re.compile(patterns[name].replace("CHAPTERS", numbered), re.IGNORECASE)
         for by, name in ((1, "next"), (-1, "previous"))
@@ -167,11 +174,16 @@ def _asked(text: str, forms: _Forms) -> AskedSummary | None:
     for here, found in ((True, forms.here), (False, forms.collection)):
         if any(form.fullmatch(text) for form in found):
             return AskedSummary("", sure=True, here=here)
+    for match in filter(None, (form.fullmatch(text) for form in forms.listed)):
+        name = _named(match["whole"], forms, wanted=True).name if match["whole"] else ""
+        return AskedSummary(name, sure=True, part=ALL_PARTS, here=not name, near=bool(name))
     for wanted, found in ((True, forms.asked), (False, forms.about)):
         for match in filter(None, (form.fullmatch(text) for form in found)):
             return _named(match["name"].strip(), forms, wanted=wanted)
     chapter = _numbered(text, forms, wanted=False)  # "And chapter 3?"
-    return chapter._replace(sure=False, topic=True) if chapter is not None else None
+    if chapter is None or "," in chapter.part:
+        return chapter
+    return chapter._replace(sure=False, topic=True)
 
 
 def _named(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary:
@@ -201,12 +213,23 @@ def _named(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary:
 def _numbered(name: str, forms: _Forms, *, wanted: bool) -> AskedSummary | None:
     """Return the chapter of a number, None for another name."""
     for chapter in filter(None, (form.fullmatch(name) for form in forms.chapter)):
-        number = number_of(chapter["number"]) or -bool(forms.last.fullmatch(chapter["number"]))
+        last = forms.last.fullmatch(chapter["number"]) is not None
+        number = "-1" if last else _numbers(chapter["number"])
         if number:
             whole = _named(chapter["whole"], forms, wanted=wanted).name if chapter["whole"] else ""
-            found = AskedSummary(whole, sure=True, part=str(number), near=True)
+            found = AskedSummary(whole, sure=True, part=number, near=True)
             return found if whole else found._replace(here=True)
     return None
+
+
+def _numbers(text: str) -> str:
+    """Return the numbers of chapters with commas between them, "" where a word is no number."""
+    if not any(one.isdigit() for one in text) and number_of(text):
+        return str(number_of(text))
+    found = NUMBERS.findall(text)
+    if not found and (several := CHINESE.findall(text)):
+        found = [str(number_of(one)) for one in several]
+    return ",".join(found)
 
 
 def with_summary(plan: Plan, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
