@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from core.auth import AuthContext
+from core.language.changes import marks_change
 from core.language.detect import detect_language
 from core.notes import CORRECTION, ClaimSource, Note, NoteDraft, TurnSource, origin_of
 from core.recall import NOTE
 from core.trace import RunRecord
 from core.types import Claim, StopReason
-from reasoning.corrections import gives_other_value, takes_place_of
+from reasoning.corrections import gives_other_value, shared_words, takes_place_of
 from reasoning.rules.lexicon import lexicon
-from reasoning.statements import asks_to_keep, find_statements, repeats_answer
-from reasoning.worth import Worth, only_known
+from reasoning.statements import asks_to_keep, find_statements, is_question, repeats_answer
+from reasoning.worth import Worth, doubting
 from stores.ports import RunLog
 from stores.runlog.conversations import Conversation
 from tools.note_tools import Memory
@@ -42,12 +43,12 @@ def notes_of_turn(
 ) -> TurnNotes:
     """Return what of a turn is worth a note: what it states, or the answer it asks to keep."""
     source = TurnSource(conversation=conversation.id, run_id="-", quote="-")
-    waits = conversation.waiting is not None  # what names something is its reply
-    drafts = find_statements(typed, source, only_known if waits else worth)
+    waits = conversation.waiting is not None  # what only names something is its reply
+    drafts = find_statements(typed, source, doubting(worth) if waits else worth)
     newest = memory.notes.list_notes(auth, current=True, limit=1)
     last = next((one for one in newest if _conversation(one) == conversation.id), None)
     if not drafts and last is not None and not waits:
-        drafts = _correction(typed, source, last)
+        drafts = _correction(typed, source, last) or _change(typed, source, memory, auth)
     drafts = [_with_earlier(one, last, memory, auth) for one in drafts]
     if not drafts and not asks_to_keep(typed):
         return TurnNotes([], ())
@@ -87,21 +88,36 @@ def _correction(typed: str, source: TurnSource, last: Note) -> list[NoteDraft]:
     return [NoteDraft(content=text, provenance=quoted, language=language, tags=[CORRECTION])]
 
 
+def _change(typed: str, source: TurnSource, memory: Memory, auth: AuthContext) -> list[NoteDraft]:
+    """Return the note of a turn that says what has changed: "Ada is a doctor now"."""
+    text, language = typed.strip(), detect_language(typed)
+    if is_question(text, language) or not marks_change(text, language):
+        return []
+    quoted = source.model_copy(update={"quote": text})
+    draft = NoteDraft(content=text, provenance=quoted, language=language)
+    draft = _with_earlier(draft, None, memory, auth)
+    return [draft] if draft.supersedes else []
+
+
 def _with_earlier(
     draft: NoteDraft, last: Note | None, memory: Memory, auth: AuthContext
 ) -> NoteDraft:
     """Return a note with the ids of those whose place it takes."""
     found = [one.note for one in memory.search(auth, draft.content, LIKE)]
-    near = [one for one in found if last is None or one.note_id != last.note_id]
-    known = [last, *near] if last is not None else near
-    names = [
-        one.note_id
-        for one in known
+    known = [*([last] if last is not None else []), *found]
+    fit = [
+        one
+        for one in {one.note_id: one for one in known}.values()
         if takes_place_of(
-            draft, one, last=one is last, nearest=one.note_id == found[0].note_id if found else True
+            draft,
+            one,
+            last=last is not None and one.note_id == last.note_id,
+            nearest=one.note_id == found[0].note_id if found else True,
         )
-    ][:1]
-    return draft.model_copy(update={"supersedes": names})
+    ]
+    # The one that it has most words of; of several the last one stated.
+    best = max(fit, key=lambda one: shared_words(draft, one), default=None)
+    return draft.model_copy(update={"supersedes": [best.note_id] if best else []})
 
 
 def of_run(draft: NoteDraft, run_id: str) -> NoteDraft:

@@ -6,7 +6,13 @@ import re
 from collections.abc import Sequence
 
 from core.language.analysis import content_terms
-from core.language.changes import adds_another, begins_correction, marks_change
+from core.language.changes import (
+    adds_another,
+    begins_correction,
+    marks_change,
+    names_several,
+    without_correction,
+)
 from core.language.words import readings
 from core.notes import CORRECTION, Note, NoteDraft
 from languages.language import find_language
@@ -19,9 +25,9 @@ from reasoning.statements import (
     stated_and_denied,
 )
 
-# Content words and characters of what corrects in few words, and the words in common that tell
-# that two statements are of one thing; chosen on `benchmarks/memory_talks.yaml`.
-SHORT, LONGEST, SHARED = 4, 60, 2
+# Content words and characters of what corrects in few words, the words in common that tell that two
+# statements are of one thing, and those that say of what: chosen on `benchmarks/memory_talks.yaml`.
+SHORT, LONGEST, SHARED, LEADING = 4, 60, 2, 3
 # A name or a quotation; what says in Chinese what something is.
 VALUE = re.compile(r"(?<!^)(?<![.!?] )\b[^\W\d_a-zа-яёіїєґ]\w|[\"“«„「]|是")
 VERBS = ("VERB", "INFN")
@@ -52,9 +58,12 @@ def takes_place_of(draft: NoteDraft, note: Note, *, last: bool, nearest: bool) -
         return True
     if language != note.language or adds_another(text, language):
         return False
-    if other_person(text, language) != other_person(note.content, language):
-        return False
     shared = len(own & other)
+    first = set(content_terms(without_correction(text, language), language)[:1])
+    if other_person(text, language) != other_person(note.content, language) and not first & other:
+        return False  # they may be known by name
+    if not begins and names_several(note.content, language) and 2 * shared < len(other):
+        return False  # of several things it changes one
     stated, denial = stated_and_denied(text, language)
     denied = content_terms(denial, language)
     if denied and not begins and other.isdisjoint(_things(denied, language)):
@@ -62,9 +71,22 @@ def takes_place_of(draft: NoteDraft, note: Note, *, last: bool, nearest: bool) -
     # What only denies contradicts; what gives another value beside it takes its place.
     other_value = bool(denied) and bool(content_terms(stated, language))
     surely = begins or other_value or marks_change(text, language, surely=True)
+    if not begins and _leads(text, language).isdisjoint(other):
+        return False  # "The build server has …" is not of the mail server
     if surely:
         return shared >= SHARED or (nearest and shared > 0)
     return shared >= SHARED and marks_change(text, language)
+
+
+def shared_words(draft: NoteDraft, note: Note) -> int:
+    """Return how many content words two statements have in common."""
+    own, other = (set(content_terms(one.content, draft.language)) for one in (draft, note))
+    return len(own & other)
+
+
+def _leads(text: str, language: str) -> set[str]:
+    """Return the words that a statement begins with, which mostly say of what it is."""
+    return set(content_terms(text, language)[:LEADING])
 
 
 def _things(words: Sequence[str], language: str) -> set[str]:

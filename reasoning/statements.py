@@ -17,6 +17,7 @@ from core.language.changes import begins_correction, marks_change, without_chang
 from core.language.detect import detect_language
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
+from core.language.words import readings
 from core.notes import DENIED, NO, WORDS, YES, NoteDraft, TurnSource
 from languages.language import FALLBACK, find_language, known_languages
 from reasoning.rules.lexicon import lexicon
@@ -26,10 +27,13 @@ LEAST, MOST = 2, 400  # terms, characters of a sentence that is kept; chosen, no
 PASTED = 20  # sentences from which a turn is a pasted text; chosen, not measured
 # Log odds from which a sentence is worth a note, one of a known kind, and one that its writer asks
 # to remember (`benchmarks/memory_talks.py`).
-WORTHY, KNOWN, WANTED = 0.2, -1.5, -0.5
+WORTHY, KNOWN, WANTED = 0.3, -1.5, -0.5
 SHORT = 40  # characters of a sentence whose language is not surely known; chosen, not measured
 REPEATED = 0.8  # part of a sentence's content words that an answer has; chosen, not measured
 IMPORTANCE = {True: 0.7, False: 0.5}  # of what has a subject; chosen, not measured
+PHRASE = 4  # words of a bare phrase at most; chosen, not measured
+PREDICATES = frozenset({"VERB", "INFN", "PRTS", "ADJS", "PRED", "GRND", "NPRO", "COMP"})
+MARKED = re.compile(r"[—–:-]\s|[\"«„]")
 QUESTION = re.compile(r"[?？][\W_]*$")
 ENDED = re.compile(r"[.!…。！][\W_]*$")
 # Capitals, codes, quotes.
@@ -333,7 +337,7 @@ def _statements(
         stated = plain[:end] if refutes and first else clause
         form = _form(words, stated)
         known, doubted = form is not None, words.hedged.search(clause) is not None
-        if doubted and form is None and not wanted:
+        if form is None and not wanted and (doubted or _is_phrase(words, clause)):
             continue
         if odds > (KNOWN if known else WANTED if wanted else WORTHY):
             form = _compared(words, stated, form or Statement("fact"))
@@ -342,6 +346,15 @@ def _statements(
 
 def _is_known(form: Statement | None) -> bool:
     return form is not None and bool(form.subject)
+
+
+def _is_phrase(words: StatementWords, text: str) -> bool:
+    """Tell whether a few words hold no verb and no number, as a search for something does."""
+    dictionary, found = find_language(words.language).dictionary, text.split()
+    if not dictionary or len(found) > PHRASE or DIGIT.search(text) or MARKED.search(text):
+        return False
+    kinds = {one.pos for word in found for one in readings(word.strip(",.!").lower(), dictionary)}
+    return kinds.isdisjoint(PREDICATES)
 
 
 def _form(words: StatementWords, clause: str) -> Statement | None:

@@ -19,7 +19,7 @@ from models.vectors import Vectors
 FILE = Path(__file__).with_name("worth.npz")
 MODEL = "multilingual-e5-small"  # whose vectors it was trained on
 SCALE = 12.0  # of centred vectors, so that each number is about 1
-LEAST = -1.0  # log odds at which only statements of a known kind are kept
+DOUBT = 1.0  # taken from log odds where something else is likelier; chosen, not measured
 NEVER = -9.0  # log odds where nothing can be scored
 Worth = Callable[[Sequence[str]], Sequence[float]]
 
@@ -38,9 +38,9 @@ def _network() -> _Network:
         return _Network(*(found[name].astype(np.float32) for name in _Network._fields))
 
 
-def only_known(sentences: Sequence[str]) -> list[float]:
-    """Return log odds by which statements of a known kind alone are kept."""
-    return [LEAST] * len(sentences)
+def doubting(worth: Worth) -> Worth:
+    """Return what finds sentences less worth a note, as where a reply is waited for."""
+    return lambda sentences: [one - DOUBT for one in worth(sentences)]
 
 
 def worth_by(embedder: Embedder | None) -> Worth:

@@ -113,22 +113,33 @@ def train_answers(embedder: Embedder) -> None:
     rows: list[tuple[str, Vectors, Vectors]] = []
     for language in LANGUAGES:
         own = [one for one in talks if one["language"] == language]
-        own = [one for one in own if one["kind"] in ("keep", "yesno")]
-        notes = [note(one["turns"][0], language, str(place)) for place, one in enumerate(own)]
-        for place, one in enumerate(own):
+        asked = [one for one in own if one["kind"] in ("keep", "yesno") and len(one["turns"]) == 1]
+        notes = [note(one["turns"][0], language, str(place)) for place, one in enumerate(asked)]
+        for place, one in enumerate(asked):
             question = SubQuestion(id="q", text=one["ask"], query=one["ask"], language=language)
             for gold in (True, True, False):
-                others = [at for at in random.permutation(len(own)) if at != place]
+                others = [at for at in random.permutation(len(asked)) if at != place]
                 kept = [place] * gold + others[: int(random.integers(1, 12))]
                 found = note_features(question, [notes[at] for at in kept], embedder)
                 rows.append((language, found, np.array([at == place for at in kept])))
+        for one in own:
+            if one["kind"] == "two":  # of like things, the first of which is asked about
+                question = SubQuestion(id="q", text=one["ask"], query=one["ask"], language=language)
+                like = [note(text, language, text) for text in one["turns"]]
+                truth = np.array([True, False])
+                rows += 3 * [(language, note_features(question, like, embedder), truth)]
+            if one["kind"] == "absent":  # near ones that do not answer
+                question = SubQuestion(id="q", text=one["ask"], query=one["ask"], language=language)
+                near = [note(text, language, text) for text in one["turns"]]
+                found = note_features(question, near, embedder)
+                rows.append((language, found, np.zeros(len(near), dtype=bool)))
     for out in (*LANGUAGES, ""):
         used = [row for row in rows if row[0] != out]
         weights = logistic(
             np.concatenate([row[1] for row in used]), np.concatenate([row[2] for row in used])
         )
         print(out or "all", weights.round(2).tolist())
-        for least in (-1.0, -0.5, 0.0, 0.5):
+        for least in (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5):
             right, wrong, absent = [], [], []
             for language, found, truth in rows:
                 if language == out or not out:

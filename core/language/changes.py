@@ -23,6 +23,11 @@ def begins_correction(text: str, language: str) -> bool:
     return _pattern(language, "mends").search(text.replace("’", "'")) is not None
 
 
+def without_correction(text: str, language: str) -> str:
+    """Return a text without the words that begin a correction."""
+    return _pattern(language, "mends").sub("", text.replace("’", "'"), count=1)
+
+
 def adds_another(text: str, language: str) -> bool:
     """Tell whether a text states something beside what was stated before: "also"."""
     return _pattern(language, "besides").search(text) is not None

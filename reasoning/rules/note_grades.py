@@ -13,9 +13,10 @@ from models.vectors import SpanPassage, Vectors
 
 # Weights of the features, the constant, and the log odds from which a note answers, or is near
 # (`scripts/train_memory.py`).
-WEIGHTS = (5.0, 1.71, 0.57, 3.05, 1.96)
-CONSTANT = -1.45
-LEAST, NEAR = 0.5, -1.5
+WEIGHTS = (5.16, 3.88, 0.29, 1.08, 0.95)
+CONSTANT = -2.37
+LEAST, NEAR = -0.7, -3.0
+FOREIGN = 2.0  # taken from the log odds; chosen, not measured
 READ = 8  # notes that are read, those that mean most alike; chosen, not measured
 UNREAD, MOST = -8.0, 12.0  # log odds of a note that was not read, and at most
 
@@ -51,7 +52,11 @@ def grade_notes(
     question: SubQuestion, notes: Sequence[Evidence], embedder: Embedder
 ) -> list[Grade]:
     """Return the grades of notes: 2 for the one that answers, 1 where it is only near, else 0."""
-    odds = note_features(question, notes, embedder) @ np.array(WEIGHTS) + CONSTANT
+    features = note_features(question, notes, embedder)
+    odds = features @ np.array(WEIGHTS) + CONSTANT
+    # Of another language without a name in common only what surely answers will do.
+    foreign = np.array([one.language != question.language for one in notes])
+    odds -= FOREIGN * (foreign & (features[:, 4] == 0))
     best = float(odds.max())
     level = 2 if best > LEAST else int(best > NEAR)
     return [

@@ -86,9 +86,21 @@ def about_asked(question: str, language: str, notes: Sequence[Evidence]) -> list
     named = {one.title for one in notes if one.title and is_named(one.title, question)}
     if named:
         return [one for one in notes if one.title in named]
-    if not speaks_of_speaker(question, language) or asks_what_was_stated(question, language):
+    words = lexicon(language)
+    if not speaks_of_speaker(question, language) and not asks_what_was_stated(question, language):
+        if words.found("addressed", question):
+            return []  # "What is your name?"
+        pointed = words.found("pronoun", question)
+        return [one for one in notes if not (pointed and _is_of_owner(one))]
+    if asks_what_was_stated(question, language):
         return list(notes)
     return [one for one in notes if not one.title]
+
+
+def _is_of_owner(note: Evidence) -> bool:
+    """Tell whether a note is of a known attribute of its owner, such as their home."""
+    subject = str(note.metadata.get("subject") or WORDS)
+    return not subject.startswith(WORDS)
 
 
 def _is_of_same(question: str, language: str, note: Evidence) -> bool:
@@ -100,8 +112,10 @@ def _is_of_same(question: str, language: str, note: Evidence) -> bool:
         return True
     text = f"{note.metadata.get('corrected', '')} {note.text}"
     asked, spoken = other_person(question, language), other_person(text, note.language)
+    if asked and language == note.language and asked <= set(terms(text, language)):
+        return True  # of several
     if asked and not spoken:  # it may name them by their name alone
-        return not str(note.metadata.get("subject")).startswith("i|")
+        return not _is_of_owner(note)
     if language != note.language:
         return bool(asked) == bool(spoken)
     return spoken <= set(terms(question, language)) and asked <= set(terms(text, language))
