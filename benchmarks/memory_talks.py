@@ -1,7 +1,7 @@
 """Hold short talks, each by a user of its own, and tell what memory keeps, corrects and answers.
 
-`python -m benchmarks.memory_talks FILE [--show]` reads talks as `memory_talks.yaml` has them (on
-which memory was built) and `memory_held.yaml` (written after it): what is stated in `turns`, in
+`python -m benchmarks.memory_talks FILE [--show]` reads talks as `memory_talks.jsonl` has them (on
+which memory was built) and `memory_held.jsonl` (written after it): what is stated in `turns`, in
 another conversation `ask`, of which the answer must hold one of `expect`, and outdated values of
 `forbid` at most beside it. Of `junk` no note may be left; of `two` like things the second must not
 take the place of the first; to a question of yes or no the statement will do, but no wrong verdict.
@@ -10,6 +10,7 @@ take the place of the first; to a question of yes or no the statement will do, b
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import tempfile
 from collections import Counter, defaultdict
@@ -20,7 +21,6 @@ from app.session import Session
 from core.auth import AuthContext
 from core.settings import load_settings
 from core.types import StopReason
-from languages.language import read_yaml
 
 DOCUMENT = "# Heating\nThe boiler room is on the ground floor. The boiler is checked in October.\n"
 COLLECTION = "beside"  # a collection that knows nothing of what is stated
@@ -39,7 +39,8 @@ def main() -> None:
             page = Path(folder) / "heating.md"
             page.write_text(DOCUMENT, encoding="utf-8")
             session.ingest(session.intake.open_collection("default", COLLECTION, None), [page])
-            for place, row in enumerate(read_yaml(given.file)):
+            rows = map(json.loads, given.file.read_text(encoding="utf-8").splitlines())
+            for place, row in enumerate(rows):
                 outcome, answer = hold(session, row, f"user{place}")
                 counts[row["kind"], row["language"]][outcome] += 1
                 if given.show and outcome != "right":

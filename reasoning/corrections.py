@@ -26,7 +26,7 @@ from reasoning.statements import (
 )
 
 # Content words and characters of what corrects in few words, the words in common that tell that two
-# statements are of one thing, and those that say of what: chosen on `benchmarks/memory_talks.yaml`.
+# statements are of one thing, and those that say of what (by `benchmarks/memory_talks.jsonl`).
 SHORT, LONGEST, SHARED, LEADING = 4, 60, 2, 3
 # A name or a quotation; what says in Chinese what something is.
 VALUE = re.compile(r"(?<!^)(?<![.!?] )\b[^\W\d_a-zа-яёіїєґ]\w|[\"“«„「]|是")

@@ -4,12 +4,13 @@ python scripts/train_memory.py worth   # writes reasoning/worth.npz
 python scripts/train_memory.py answers  # prints the weights of reasoning/rules/note_grades.py
 
 `worth` reads `scripts/statements/LANGUAGE.tsv`, lines of 1 or 0, a tab and a sentence, and
-`answers` the statements and questions of `benchmarks/memory_talks.yaml`. Each first reports every
+`answers` the statements and questions of `benchmarks/memory_talks.jsonl`. Each first reports every
 language as one that was left out of training has it.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ import torch
 
 from core.settings import load_settings
 from core.types import Evidence, SubQuestion
-from languages.language import read_yaml
 from models.embeddings import Embedder
 from models.loading import open_embedder
 from models.vectors import Vectors
@@ -108,7 +108,8 @@ def train_worth(embedder: Embedder) -> None:
 
 def train_answers(embedder: Embedder) -> None:
     """Report each language left out, and print the weights fitted on all."""
-    talks = read_yaml(ROOT / "benchmarks" / "memory_talks.yaml")
+    lines = (ROOT / "benchmarks" / "memory_talks.jsonl").read_text(encoding="utf-8").splitlines()
+    talks = [json.loads(line) for line in lines]
     random = np.random.default_rng(0)
     rows: list[tuple[str, Vectors, Vectors]] = []
     for language in LANGUAGES:
