@@ -19,11 +19,16 @@ from graph.reading import NOTED, STANDS_FOR
 from graph.state import Path, State, Update
 from reasoning.clarifying import answer_greeting, unclear
 from reasoning.planning.compiler import ready
-from reasoning.rendering import render_noted, render_nothing_to_keep, render_remark
+from reasoning.rendering import (
+    render_forget,
+    render_noted,
+    render_nothing_to_keep,
+    render_remark,
+)
 from reasoning.rules.answering.summaries import asked_summary
 from reasoning.rules.follow_up import continues
 from reasoning.rules.recall import asks_memory
-from reasoning.statements import asks_to_keep, is_remark, question_beside
+from reasoning.statements import asks_to_forget, asks_to_keep, is_remark, question_beside
 from reasoning.types import Turn, recent
 
 
@@ -121,6 +126,8 @@ def _read_turn(question: str, context: Context) -> tuple[str, str, bool]:
     language = detect_language(question)
     if context.given is not None:
         return "", question, False
+    if context.noted is not None and not context.noted and asks_to_forget(question):
+        return render_forget(language), question, True
     keeps = asks_to_keep(question)
     beside = "" if keeps else question_beside(question, context.noted or ())
     if context.noted and (not beside or answer_greeting(beside, language)):

@@ -196,6 +196,11 @@ def render_noted(language: str, noted: Sequence[str]) -> str:
     return lexicon(language).message("noted").format(text="; ".join(noted))
 
 
+def render_forget(language: str) -> str:
+    """Say how what is noted is deleted."""
+    return lexicon(language).message("forget")
+
+
 def render_remark(language: str) -> str:
     """Say to small talk what there is to ask, and how something is kept."""
     return lexicon(language).message("remark")

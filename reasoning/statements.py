@@ -75,6 +75,7 @@ class StatementWords:
         spaced = find_language(language).spaced
         self._says = self._compiled(r"<I>(?:'\w+)? \w" if spaced else r"^<AGAIN><I>\w")
         self.keeping = self._compiled(raw["keeping"])
+        self.forgetting = self._compiled(raw["forgetting"])
         self.denied, self.hedged = self._compiled(raw["denied"]), self._compiled(raw["hedged"])
         self.others, self.asks = self._compiled(raw["others"]), self._compiled(raw["asks"])
         self.splits, self.breaks = self._compiled(raw["splits"]), self._compiled(raw["breaks"])
@@ -303,7 +304,8 @@ def is_remark(text: str) -> bool:
 def _stated_part(words: StatementWords, sentence: str) -> str:
     """Return a sentence up to what it asks, "" where it states nothing or gives orders."""
     plain = sentence.replace("’", "'")  # of the same length
-    if gives_orders(plain, 0, len(plain)) or len(plain) > MOST:
+    ordered = gives_orders(plain, 0, len(plain)) or words.forgetting.search(plain)
+    if ordered or len(plain) > MOST:
         return ""
     plain = plain[: _question_start(words, plain)]
     return plain if len(terms(plain, words.language)) >= LEAST else ""
@@ -427,3 +429,11 @@ def repeats_answer(draft: NoteDraft, answers: Sequence[str]) -> bool:
 def asks_to_keep(text: str) -> bool:
     """Tell whether a turn asks to remember the answer before it, and says nothing else."""
     return statement_words(detect_language(text)).keeping.fullmatch(text.strip()) is not None
+
+
+def asks_to_forget(text: str) -> bool:
+    """Tell whether a turn asks to forget something that was stated."""
+    language = detect_language(text)
+    words = statement_words(language)
+    found = words.forgetting.search(text.strip().replace("’", "'")) is not None
+    return found and not is_question(text, language)

@@ -444,3 +444,13 @@ def test_documents_answer_what_is_not_of_the_speaker_alone(
     name = talk(session, auth)
     say(session, name, "My daughter is 7.", auth)
     assert "20 cents" in say(session, name, asked, auth).result["answer"]
+
+
+def test_who_asks_to_forget_is_told_how(opened: Callable[..., Session]) -> None:
+    session = opened()
+    auth = AuthContext(tenant="default", user="forgets")
+    name = talk(session, auth)
+    say(session, name, "My name is Bea.", auth)
+    for text in ("Forget my name.", "Забудь моё имя", "Забудь моє ім’я", "请忘掉我的名字"):
+        assert "carrel memory delete" in say(session, name, text, auth).result["answer"]
+    assert len(session.notes.list_notes(auth)) == 1

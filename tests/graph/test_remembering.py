@@ -25,7 +25,8 @@ BOB = AuthContext(tenant="acme", user="ann")  # the same user, when the role is 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    with Session(load_settings({"data": tmp_path / "data"})[0], create=True) as opened:
+    given = {"data": tmp_path / "data", "embedder": "embedded"}  # which has a reader
+    with Session(load_settings(given)[0], create=True) as opened:
         target = opened.intake.open_collection("acme", "default", None)
         text = "The dam of Osk is 90 metres high."
         write(opened.store, target, [document(target, "dam", text, acl=["staff"])], opened.embedder)  # type: ignore[arg-type]
@@ -108,3 +109,48 @@ def test_nobody_reads_changes_or_links_the_notes_of_another(
             for one in session.runs.newest_conversations(auth, 100):
                 session.runs.delete_conversation(one)
             assert session.notes.list_notes(auth) == []
+
+
+@pytest.mark.parametrize(
+    ("turns", "asked", "wanted"),
+    [
+        (("The choir meets on 3 June.", "No, 5 June."), "When does the choir meet?", "No, 5 June."),
+        (
+            ("My brother Dan has three dogs.", "My son is called Leo.", "No, Dan has no dogs."),
+            "What is my son called?",
+            "Leo",
+        ),
+        (
+            ("The meeting with Sales is on Monday.", "The meeting with Legal is on Thursday."),
+            "When is the meeting with Legal?",
+            "The meeting with Legal is on Thursday.",
+        ),
+        (
+            ("Встреча с подрядчиком в четверг.", "Нет, в пятницу."),
+            "Когда встреча?",
+            "Нет, в пятниц",
+        ),
+    ],
+)
+def test_a_correction_takes_the_place_of_what_it_corrects_alone(
+    session: Session, turns: tuple[str, ...], asked: str, wanted: str
+) -> None:
+    name = session.runs.create_conversation("acme", "ann", "default").id
+    for text in turns:
+        ask(session, name, text)
+    other = session.runs.create_conversation("acme", "ann", "default").id
+    assert wanted in str(ask(session, other, asked)["answer"])
+
+
+def test_what_is_corrected_goes_alone_and_a_near_note_is_shown(session: Session) -> None:
+    name = session.runs.create_conversation("acme", "ann", "default").id
+    ask(session, name, "My locker is number 12.")
+    ask(session, name, "No, 21.")
+    [newer, older] = session.notes.list_notes(ANN)
+    assert older.superseded_by == newer.note_id and newer.corrected == older.content
+    session.notes.delete_note(ANN, older.note_id)
+    [newer] = session.notes.list_notes(ANN)
+    assert newer.content == "No, 21." and newer.corrected == ""
+    ask(session, name, "The kitchen is painted sage green.")
+    result = ask(session, name, "What colour is my bicycle?")
+    assert result["refused"] or "bicycle" not in str(result["answer"]).partition("[1]")[0]
