@@ -27,6 +27,7 @@ from reasoning.rendering import (
 )
 from reasoning.rules.answering.summaries import asked_summary
 from reasoning.rules.follow_up import continues
+from reasoning.rules.lexicon import lexicon
 from reasoning.rules.recall import asks_memory
 from reasoning.statements import asks_to_forget, asks_to_keep, is_remark, question_beside
 from reasoning.types import Turn, recent
@@ -60,6 +61,9 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
         if recall and recall.first:  # it takes nothing from what documents were asked
             own = history if continues(asked) else []
             history = [one for one in own if _is_about_speaker(one.question)]
+        elif recall and not lexicon(detect_language(asked)).search("pronoun", asked):
+            # Nor do documents take anything from what memory was asked.
+            history = [one for one in history if not _is_about_speaker(one.question)]
         query = _unknown(asked) if asks or ends else _understood(asked, history, context)
         path = _path(query, context)
         if asks is not None:

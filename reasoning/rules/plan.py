@@ -23,7 +23,7 @@ RECORDS = "query_records"
 # A tool whose score reaches this share of the best one is called as well.
 CLOSE = 0.85  # chosen, not measured
 NOT_FOR_SHARE = 0.5  # chosen, not measured
-LEAST_NAMED = 2  # words of a question that may stand by itself; chosen, not measured
+LEAST_NAMED = 1  # words of a question that may stand by itself; chosen, not measured
 
 
 def plan(
