@@ -19,6 +19,7 @@ from core.types import FrozenModel
 ANY_FIELD = "*"  # of a condition: the field that has its words
 ROW = "records"  # the kind of evidence that says what a record query found
 LISTED_CHUNKS = "held"  # the key in its metadata of the chunks of the records it lists
+CORRECTS = "corrects"  # of a note, the id of the one whose place it took, on which it rests
 EXTRACTS = "extracts"  # the key of what a summary quotes: chunk ids with start and end
 LABELS = "labels"  # the key of what groups of documents are called, by the chunk quoted of them
 _TITLE_NAMES = (

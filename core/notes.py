@@ -113,7 +113,8 @@ class Note(NoteDraft):
 
     Times are ISO 8601 in UTC: `observed_at` when it was stated, `created_at` when it was written,
     `changed_at` when its links or tags changed last, `superseded_at` when a later one took its
-    place, which `superseded_by` names. `corrected` is what a note said whose place it took.
+    place, which `superseded_by` names. `corrected` is what an
+    earlier statement said whose place it took, which `corrects` names.
     """
 
     note_id: str
@@ -122,22 +123,15 @@ class Note(NoteDraft):
     created_at: str
     changed_at: str
     links: list[NoteLink] = Field(default_factory=list)
+    corrects: str = ""
     corrected: str = ""
     superseded_by: str = ""
     superseded_at: str = ""
 
     def describe(self) -> dict[str, Any]:
         """Return the fields that its owner is shown."""
-        hidden = {
-            "note_id",
-            "tenant",
-            "owner",
-            "subject",
-            "value",
-            "replaces",
-            "supersedes",
-            "corrected",
-        }
+        hidden = {"note_id", "tenant", "owner", "subject", "value", "replaces"}
+        hidden |= {"supersedes", "corrects", "corrected"}
         return {"note_id": self.note_id, **self.model_dump(exclude=hidden)}
 
 

@@ -14,6 +14,7 @@ from pydantic import Field
 from core.auth import AuthContext
 from core.errors import ModelError
 from core.language.relative_dates import format_day, with_dates
+from core.metadata import CORRECTS
 from core.notes import ClaimSource, FoundNote, Note, NoteDraft, origin_of
 from core.recall import KEYWORD_SEARCH, NOTE, READ_MEMORY, SEMANTIC_SEARCH
 from core.types import Evidence, FrozenModel
@@ -32,7 +33,7 @@ class Memory:
 
     def __init__(self, notes: Notes, embedder: Embedder | None) -> None:
         self.notes = notes
-        self.embedder = embedder
+        self._embedder = embedder
 
     def remember(self, auth: AuthContext, drafts: Sequence[NoteDraft]) -> list[Note]:
         """Write notes, and embed those that have no vector yet."""
@@ -45,7 +46,7 @@ class Memory:
 
     def embed(self, auth: AuthContext) -> None:
         """Embed the notes of a caller that have no vector of this model, as far as it answers."""
-        embedder = self.embedder
+        embedder = self._embedder
         if embedder is None:
             return
         texts = self.notes.unembedded_notes(auth, embedder.model_id)
@@ -65,11 +66,11 @@ class Memory:
         self, auth: AuthContext, text: str, limit: int, *, current: bool = True
     ) -> list[FoundNote]:
         """Return the notes that mean what a text means, best first; none without an embedder."""
-        if self.embedder is None:
+        if self._embedder is None:
             return []
         self.embed(auth)
         with suppress(ModelError):
-            vector, model = self.embedder.embed_query(text), self.embedder.model_id
+            vector, model = self._embedder.embed_query(text), self._embedder.model_id
             return self.notes.find_by_vector(auth, model, vector, limit, current=current)
         return []
 
@@ -123,7 +124,7 @@ def note_evidence(note: Note, tool: str, query: str, score: float) -> Evidence:
             "conversation": origin.conversation,
             "subject": note.subject,
             "value": note.value,
-            "corrected": note.corrected,
+            **({CORRECTS: note.corrects, "corrected": note.corrected} if note.corrects else {}),
         },
         tool=tool,
         query=query,

@@ -14,7 +14,8 @@ from typing import Any
 
 from core.language.analysis import Token, analyze, terms
 from core.language.cues import own_texts
-from core.metadata import LISTED_CHUNKS, ROW
+from core.metadata import CORRECTS, LISTED_CHUNKS, ROW
+from core.recall import NOTE
 from core.types import Claim, citation_marks, numbered_sources
 
 ERASED = "erased"
@@ -180,7 +181,8 @@ def redacted(
 
     items = [one for one in result.get("evidence", []) if told(one)]
     gone = {one["evidence_id"] for one in items}
-    counts = [one for one in result.get("evidence", []) if gone.intersection(listed_by(one))]
+    resting = gone | {*documents}
+    counts = [one for one in result.get("evidence", []) if resting.intersection(listed_by(one))]
     items += counts
     gone |= {one["evidence_id"] for one in counts}
     cited = _cited(result, lambda one: told(one) or one["evidence_id"] in gone)
@@ -231,10 +233,11 @@ def withhold(
 
 
 def listed_by(item: dict[str, Any]) -> list[str]:
-    """Return the passages that a count of records rests on; none for any other evidence."""
-    return (
-        list((item.get("metadata") or {}).get(LISTED_CHUNKS, ())) if item.get("kind") == ROW else []
-    )
+    """Return the passages that a count rests on, and the note that a note corrects; else none."""
+    metadata = item.get("metadata") or {}
+    if item.get("kind") == NOTE:
+        return [metadata[CORRECTS]] if metadata.get(CORRECTS) else []
+    return list(metadata.get(LISTED_CHUNKS, ())) if item.get("kind") == ROW else []
 
 
 def hide_repeated(result: dict[str, Any], trail: list[dict[str, Any]], hidden: Hidden) -> bool:

@@ -229,7 +229,8 @@ def _named_access(result: dict[str, Any], trail: list[dict[str, Any]]) -> dict[s
         rights = {name: step["auth_filter"].get(name) for name in ASKED if step.get("auth_filter")}
         asked += [rights] if rights and rights not in asked else []
     counts = {one["evidence_id"] for one in items if one.get("kind") == ROW}
-    notes = {one["evidence_id"] for one in items if one.get("kind") == NOTE}
+    read = [one for one in items if one.get("kind") == NOTE]
+    notes = {name for one in read for name in (one["evidence_id"], *listed_by(one))}
     passages = dict.fromkeys(sorted(names - erased - counts - notes))
     found = {"asked": asked, "documents": [], "of": passages, "before": []}
     return {**found, "notes": sorted(notes)} if notes else found

@@ -6,6 +6,7 @@ The statistics are of the owner's own notes: nobody's ranking depends on what ot
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -37,6 +38,7 @@ TEXTS = (
 )
 LISTS = ("keywords", "tags", "provenance")  # as JSON
 _COLUMNS = ", ".join(f"m.{name}" for name in ("id", *TEXTS, *LISTS, "replaces"))
+_SOUND = re.sub(r"\bm\.", "o.", NOTE)  # the sum of the other note
 LOADED = f"""SELECT {_COLUMNS}, m.sum IS {NOTE} AS sound,
     CASE m.documents WHEN '[]' THEN '' ELSE m.run_id END AS run,
     (SELECT json_group_array(json_array(o.note_id, l.kind, l.strength,
@@ -45,8 +47,9 @@ LOADED = f"""SELECT {_COLUMNS}, m.sum IS {NOTE} AS sound,
         WHERE l.note = m.id AND l.kind <> 'supersedes') AS links,
     (SELECT json_array(n.note_id, n.observed_at) FROM note_links l JOIN notes n ON n.id = l.note
         WHERE l.other = m.id AND l.kind = 'supersedes' LIMIT 1) AS newer,
-    (SELECT o.content FROM note_links l JOIN notes o ON o.id = l.other WHERE l.note = m.id
-        AND l.kind = 'supersedes' AND json_extract(m.provenance, '$.kind') <> 'edit'
+    (SELECT json_array(o.note_id, o.content) FROM note_links l JOIN notes o ON o.id = l.other
+        WHERE l.note = m.id AND l.kind = 'supersedes' AND o.documents = '[]'
+        AND json_extract(m.provenance, '$.kind') <> 'edit' AND o.sum IS {_SOUND}
         ORDER BY o.id DESC LIMIT 1) AS corrected
     FROM notes m WHERE {OWN}"""
 
@@ -218,13 +221,16 @@ MATCHING = """SELECT t.term, t.note, t.frequency, t.length FROM json_each(:terms
 
 
 def _note(row: Any, links: Iterable[Sequence[Any]]) -> Note:  # noqa: ANN401 - a row of LOADED
-    newer = json.loads(row["newer"]) if row["newer"] else ("", "")
+    newer, older = (
+        json.loads(row[name]) if row[name] else ("", "") for name in ("newer", "corrected")
+    )
     return Note(
         **{name: row[name] for name in TEXTS},
         **{name: json.loads(row[name]) for name in LISTS},
         replaces=bool(row["replaces"]),
         links=[NoteLink(note_id=one[0], kind=one[1], strength=one[2]) for one in links],
-        corrected=row["corrected"] or "",
+        corrects=older[0],
+        corrected=older[1],
         superseded_by=newer[0],
         superseded_at=newer[1],
     )
