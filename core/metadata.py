@@ -22,6 +22,7 @@ LISTED_CHUNKS = "held"  # the key in its metadata of the chunks of the records i
 CORRECTS = "corrects"  # of a note, the id of the one whose place it took, on which it rests
 EXTRACTS = "extracts"  # the key of what a summary quotes: chunk ids with start and end
 LABELS = "labels"  # the key of what groups of documents are called, by the chunk quoted of them
+ALL_PARTS = "*"  # asks a summary of each of the chapters
 _TITLE_NAMES = (
     "title", "name", "subject", "heading", "headline", "label", "full_name", "original_title",
     "название", "заголовок", "наименование", "назва", "标题", "题名", "名称", "书名", "名前",

@@ -13,7 +13,7 @@ from core.trace import RunRecord
 from core.types import Claim, StopReason
 from reasoning.corrections import gives_other_value, shared_words, takes_place_of
 from reasoning.rules.lexicon import lexicon
-from reasoning.statements import asks_to_keep, find_statements, is_question, repeats_answer
+from reasoning.statements import asks_to_keep, find_statements, only_states, repeats_answer
 from reasoning.worth import Worth, doubting
 from stores.ports import RunLog
 from stores.runlog.conversations import Conversation
@@ -91,7 +91,7 @@ def _correction(typed: str, source: TurnSource, last: Note) -> list[NoteDraft]:
 def _change(typed: str, source: TurnSource, memory: Memory, auth: AuthContext) -> list[NoteDraft]:
     """Return the note of a turn that says what has changed: "Ada is a doctor now"."""
     text, language = typed.strip(), detect_language(typed)
-    if is_question(text, language) or not marks_change(text, language):
+    if not only_states(text, language) or not marks_change(text, language):
         return []
     quoted = source.model_copy(update={"quote": text})
     draft = NoteDraft(content=text, provenance=quoted, language=language)

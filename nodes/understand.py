@@ -58,12 +58,7 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
         may_ask = context.given is None and context.may_ask(clarified)
         may_ask = may_ask and not reply and not (recall and recall.first)
         asks = unclear(asked, recent(history, context.settings)) if may_ask else None
-        if recall and recall.first:  # it takes nothing from what documents were asked
-            own = history if continues(asked) else []
-            history = [one for one in own if _is_about_speaker(one.question)]
-        elif recall and not lexicon(detect_language(asked)).search("pronoun", asked):
-            # Nor do documents take anything from what memory was asked.
-            history = [one for one in history if not _is_about_speaker(one.question)]
+        history = _about_alike(asked, recall, history)
         query = _unknown(asked) if asks or ends else _understood(asked, history, context)
         path = _path(query, context)
         if asks is not None:
@@ -150,6 +145,15 @@ def _recall(question: str, context: Context) -> RecallState | None:
         return None
     language, first = detect_language(question), _is_about_speaker(question)
     return RecallState(question=question, language=language, first=first)
+
+
+def _about_alike(question: str, recall: RecallState | None, history: list[Turn]) -> list[Turn]:
+    """Return the turns that a question may take its topic from: of memory, or of documents."""
+    if recall and recall.first:
+        return [one for one in history if continues(question) and _is_about_speaker(one.question)]
+    if recall and not lexicon(detect_language(question)).search("pronoun", question):
+        return [one for one in history if not _is_about_speaker(one.question)]
+    return history
 
 
 def _is_about_speaker(question: str) -> bool:

@@ -13,6 +13,7 @@ from core.language.changes import (
     names_several,
     without_correction,
 )
+from core.language.orders import gives_orders
 from core.language.words import readings
 from core.notes import CORRECTION, Note, NoteDraft
 from languages.language import find_language
@@ -37,7 +38,9 @@ DIGIT = re.compile(r"\d")
 def gives_other_value(text: str, language: str, earlier: str) -> bool:
     """Tell whether a text only corrects the value that a statement gives: "No, 5 June."."""
     fits = len(text) <= LONGEST and begins_correction(text, language)
-    if not fits or is_question(text, language) or only_remarks(text):
+    if not fits or is_question(text, language) or gives_orders(text, 0, len(text)):
+        return False
+    if only_remarks(text):
         return False
     if gives_time(text, language) and gives_time(earlier, language):
         return True

@@ -209,6 +209,12 @@ def is_question(text: str, language: str) -> bool:
     return _question_start(words, text.replace("’", "'")) < len(text)
 
 
+def only_states(text: str, language: str) -> bool:
+    """Tell whether a text of no length to be pasted states something: no order, question, doubt."""
+    words = statement_words(language)
+    return _stated_part(words, text) == text.replace("’", "'") and not is_hedged(text, language)
+
+
 def gives_time(text: str, language: str) -> bool:
     """Tell whether a text has a date, a time or a number."""
     return bool(DIGIT.search(text) or statement_words(language).dated.search(text))

@@ -12,7 +12,7 @@ from core.auth import AuthContext
 from core.language.analysis import content_terms
 from core.language.numbering import plural_form
 from core.language.scan import fold
-from core.metadata import EXTRACTS, LABELS
+from core.metadata import ALL_PARTS, EXTRACTS, LABELS
 from core.types import Evidence, FrozenModel
 from languages.language import find_language
 from models.vectors import central
@@ -44,7 +44,6 @@ SPOKESMEN = 2  # of a group of documents: those that speak for it
 MOST_OUTLINED = 1000  # documents whose headings are looked through
 TOPIC, LEAST_TOPIC = 50, 3  # passages that are searched for a topic, and that must be about it
 WIDESPREAD, LEAST_SPREAD = 0.5, 20  # of the documents, that make a topic one of all
-ALL_PARTS = "*"  # each of the chapters
 NUMBERS = re.compile(r"-?\d+(?:\.\d+)*(?:,-?\d+(?:\.\d+)*)*")
 
 
@@ -52,10 +51,10 @@ class SummaryArguments(FrozenModel):
     """Name a document by its title or file, "" for the whole collection.
 
     `part` is the number, -1 for the last, or the heading of one of its chapters, several numbers
-    with commas between them, "*" for each of them, "" for none. Where
-    nothing is called so, with `topic` a section or a topic will do, with `here` all there is, and
-    with `near` documents of a similar name are found. `themes` lists the main ones, `sentences`
-    says how many there should be, 0 for what is fit.
+    with commas between them, "*" for each of them, "" for none. Where nothing is called so, with
+    `topic` a section or a topic will do, with `here` all there is, and with `near` documents of a
+    similar name are found. `themes` lists the main ones, `sentences` says how many there should be,
+    0 for what is fit.
     """
 
     document: str = Field("", max_length=8000)

@@ -14,23 +14,23 @@ def marks_change(text: str, language: str, *, surely: bool = False) -> bool:
     Not `surely` does one that only says when it holds, as "now", which may be of another thing.
     """
     plain = text.replace("’", "'")
-    plain = _pattern(language, "weakly").sub(" ", plain) if surely else plain
+    plain = _pattern(language, "holds_now").sub(" ", plain) if surely else plain
     return _pattern(language, "changed").search(plain) is not None
 
 
 def begins_correction(text: str, language: str) -> bool:
     """Tell whether a text begins as one that corrects what was stated before it: "No, …"."""
-    return _pattern(language, "mends").search(text.replace("’", "'")) is not None
+    return _pattern(language, "corrects").search(text.replace("’", "'")) is not None
 
 
 def without_correction(text: str, language: str) -> str:
     """Return a text without the words that begin a correction."""
-    return _pattern(language, "mends").sub("", text.replace("’", "'"), count=1)
+    return _pattern(language, "corrects").sub("", text.replace("’", "'"), count=1)
 
 
 def adds_another(text: str, language: str) -> bool:
     """Tell whether a text states something beside what was stated before: "also"."""
-    return _pattern(language, "besides").search(text) is not None
+    return _pattern(language, "adds").search(text) is not None
 
 
 def without_changes(text: str, language: str) -> str:

@@ -287,12 +287,9 @@ def _senses(text: str, language: str) -> set[Sense]:
 
 def _shares_modality(sentence: Sentence, wanted: QueryTerms) -> bool:
     """Tell whether a question and a sentence both say what may be: "Can one …?", "one may"."""
-    both = (
-        _senses(sentence.text, sentence.evidence.language),
-        _senses(wanted.text, wanted.language),
-    )
-    own, asked = ({one for one in each if one.group == "modality"} for each in both)
-    return bool(own & asked)
+    both = _senses(sentence.text, sentence.evidence.language)
+    both &= _senses(wanted.text, wanted.language)
+    return any(one.group == "modality" for one in both)
 
 
 def _is_plain(sentence: Sentence, wanted: QueryTerms, *, permits: bool) -> bool:

@@ -11,7 +11,7 @@ from core.language.detect import detect_language
 from core.language.numbering import number_of, renumbered
 from core.language.passages import LONGEST
 from core.language.scan import SCRIPTS
-from core.metadata import EXTRACTS, LISTED_CHUNKS, ROW
+from core.metadata import ALL_PARTS, EXTRACTS, LISTED_CHUNKS, ROW
 from core.types import AnswerKind, Call, Claim, Evidence, Plan, SubQuestion, ToolSpec, Understanding
 from languages.language import find_language, known_languages
 from reasoning.rules.answering.mentions import END_MARKS, QUOTES, topic_asked
@@ -25,9 +25,6 @@ SEARCH, TREE_SEARCH = "search", "search_tree"
 MARKS = f"{END_MARKS},，:："
 QUOTED = re.compile(rf"^[{QUOTES}](.+)[{QUOTES}]$")
 FILE_NAME = re.compile(r"\S\.[A-Za-z]\w{0,4}$|\w/\w")
-
-
-ALL_PARTS = "*"  # each of the chapters
 NUMBERS, CHINESE = re.compile(r"\d+(?:\.\d+)*"), re.compile(r"[一二三四五六七八九十]{1,3}")
 
 
