@@ -17,7 +17,6 @@ from core.language.changes import begins_correction, marks_change, without_chang
 from core.language.detect import detect_language
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
-from core.language.words import readings
 from core.notes import DENIED, NO, WORDS, YES, NoteDraft, TurnSource
 from languages.language import FALLBACK, find_language, known_languages
 from reasoning.rules.lexicon import lexicon
@@ -31,9 +30,6 @@ WORTHY, KNOWN, WANTED = 0.3, -1.5, -0.5
 SHORT = 40  # characters of a sentence whose language is not surely known; chosen, not measured
 REPEATED = 0.8  # part of a sentence's content words that an answer has; chosen, not measured
 IMPORTANCE = {True: 0.7, False: 0.5}  # of what has a subject; chosen, not measured
-PHRASE = 4  # words of a bare phrase at most; chosen, not measured
-PREDICATES = frozenset({"VERB", "INFN", "PRTS", "ADJS", "PRED", "GRND", "NPRO", "COMP"})
-MARKED = re.compile(r"[—–:-]\s|[\"«„]")
 QUESTION = re.compile(r"[?？][\W_]*$")
 ENDED = re.compile(r"[.!…。！][\W_]*$")
 # Capitals, codes, quotes.
@@ -345,7 +341,7 @@ def _statements(
         stated = plain[:end] if refutes and first else clause
         form = _form(words, stated)
         known, doubted = form is not None, words.hedged.search(clause) is not None
-        if form is None and not wanted and (doubted or _is_phrase(words, clause)):
+        if form is None and not wanted and doubted:
             continue
         if odds > (KNOWN if known else WANTED if wanted else WORTHY):
             form = _compared(words, stated, form or Statement("fact"))
@@ -354,15 +350,6 @@ def _statements(
 
 def _is_known(form: Statement | None) -> bool:
     return form is not None and bool(form.subject)
-
-
-def _is_phrase(words: StatementWords, text: str) -> bool:
-    """Tell whether a few words hold no verb and no number, as a search for something does."""
-    dictionary, found = find_language(words.language).dictionary, text.split()
-    if not dictionary or len(found) > PHRASE or DIGIT.search(text) or MARKED.search(text):
-        return False
-    kinds = {one.pos for word in found for one in readings(word.strip(",.!").lower(), dictionary)}
-    return kinds.isdisjoint(PREDICATES)
 
 
 def _form(words: StatementWords, clause: str) -> Statement | None:
