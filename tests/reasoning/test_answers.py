@@ -225,6 +225,14 @@ def test_a_verdict_counts_denials(rules: Rules, question: str, said: str, verdic
     assert draft.claims[0].verdict == verdict
 
 
+def test_keywords_of_a_document_settle_nothing(rules: Rules) -> None:
+    item = piece("Version 2 raised the limit of the pump.", metadata={"keywords": ["deprecated"]})
+    draft = answered(
+        rules([item]), asking("Is the pump deprecated?", wants="yesno"), [graded(item)]
+    )
+    assert [one.verdict for one in draft.claims] == [""]
+
+
 def test_what_a_sentence_announces_in_the_next_chunk_is_said_too(rules: Rules) -> None:
     same = {"document_id": "d", "document_key": "d", "title": "Setup"}
     intro = piece("Install the package with this command:", ordinal=3, **same)

@@ -26,7 +26,7 @@ from reasoning.rules.answering.blocks import (
     keeps_lines,
 )
 from reasoning.rules.answering.features import terms_of
-from reasoning.rules.answering.headings import LED, dated
+from reasoning.rules.answering.headings import LED, dated, headings_of
 from reasoning.rules.answering.relevance import (
     VECTOR_SCORE,
     Relevance,
@@ -251,12 +251,17 @@ def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]
     """
     asked, words = lexicon(wanted.language), lexicon(sentence.evidence.language)
     # A word that is not said may be the very one: "used" in "it has been replaced".
-    vague = len(sentence.matched) < wanted.own or sentence.lexical < VERDICT_LEXICAL
+    own = terms_of(sentence.text, sentence.evidence.language)
+    above = " ".join(headings_of(sentence.evidence))  # not its keywords: they state nothing
+    known = wanted.matched(own | terms_of(above, sentence.evidence.language))
+    vague = len(known) < wanted.own or sentence.lexical < VERDICT_LEXICAL
+    # What is asked of a thing comes last: that no heading says.
+    vague = vague or wanted.own - 1 not in wanted.matched(own)
     numbers = set(AMOUNT.findall(wanted.text)) - set(NUMBER.findall(sentence.text))
     if vague or numbers or asked.found("comparing", wanted.text):
         return ""
-    own = (words.message(f"verdict_{one}").rstrip(".。") for one in ("yes", "no"))
-    own_verdict = rf"(?:^|[?？]\s*)(?:{'|'.join(own)})[\s,.，。:：—-]"
+    verdicts = (words.message(f"verdict_{one}").rstrip(".。") for one in ("yes", "no"))
+    own_verdict = rf"(?:^|[?？]\s*)(?:{'|'.join(verdicts)})[\s,.，。:：—-]"
     if re.search(own_verdict, sentence.text, re.IGNORECASE) or sentence.text.endswith(("?", "？")):
         return ""  # "No, …": it says its verdict itself, as does the reply to a question
     if _is_of_another_time(sentence.text, wanted.text, words, asked):
