@@ -106,7 +106,8 @@ def loss_of(network: ReaderNetwork, pairs: list[Pair]) -> Tensor:
         mask[row, : len(pair.ids)] = True
         allowed[row, pair.base : len(pair.ids) - 1] = True
         for start, end in pair.spans:
-            right[0, row, start] = right[1, row, end - 1] = True
+            inside = (slice(start, end),) * 2 if pair.whole else (start, end - 1)
+            right[0, row, inside[0]] = right[1, row, inside[1]] = True
         right[:, row, tokens] = not pair.spans
     device = network.places.device
     ids, mask, allowed, right = (one.to(device) for one in (ids, mask, allowed, right))

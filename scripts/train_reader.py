@@ -1,15 +1,17 @@
 """Train the reader: which sentence of a passage answers a question, or that none does.
 
-python scripts/train_reader.py pairs DATA MORE PAIRS
-python scripts/train_reader.py train PAIRS WEIGHTS [--minutes 45] [--from WEIGHTS]
+python scripts/train_reader.py pairs DATA MORE PAIRS [--keep N]
+python scripts/train_reader.py train PAIRS WEIGHTS [--minutes 45] [--from WEIGHTS] [--all]
 python scripts/train_reader.py mix EARLIER LATER WEIGHTS [--share 0.7]
 
 `pairs` reads data sets in the BEIR layout (DATA) and files in the layout of SQuAD or SelQA (MORE;
-docs/evals/reader.md names them; the end of a name is its language), cuts passages into windows and
-writes them as token ids. `train` needs torch: it fine-tunes the upper layers of the embedded
-encoder over question and window together, for a time, and writes models/reader.npz; `mix` writes
-the mean of two. Whole sets, and of the others the articles that `is_for_measuring` names, are never
-trained on.
+docs/evals/reader.md names them; the end of a name is its language), and the passages beside this
+file, whose sentences are labelled (QUESTIONS), and claims with their evidence (CLAIMS, MORE/claims:
+as `benchmarks.claim_corruptions` writes them), cuts passages into windows and writes them as token
+ids. `train` needs torch: it fine-tunes the upper layers of the embedded encoder over question and
+window together, for a time, and writes models/reader.npz; `mix` writes the mean of two. Whole
+sets, the articles of others that `is_for_measuring` names, and a fifth of the labelled passages are
+never trained on (but for the latter with `--all`).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +47,10 @@ DATA = ("squad2", "xquad_en", "xquad_ru", "xquad_zh", "cmrc2018_zh")
 SELQA = ("selqa",)
 PARALLEL = ("xquad_en", "xquad_ru", "xquad_zh")  # one question has one id in all of them
 LEFT_OUT = ("cmrc2018_zh", "tydi_ru")  # whole sets are for measuring
+QUESTIONS, CLAIMS = (Path(__file__).with_name(name) for name in ("questions", "claims"))
+CORRUPTED = ("squad2", "xquad", "sib200", "cmrc2018")  # of these sets corrupted claims are learnt
+FIFTH = 5  # of their passages one in so many is for measuring
+WITHOUT = 0.5  # share of their questions that are also asked of the passage without the answer
 WINDOW = 170  # pieces of a passage
 LONGEST = 4000  # characters of a passage
 # Shares of the questions with an answer that are also asked of a text which has none: the nearest
@@ -55,6 +62,7 @@ NEAREST = 5
 TRAINED = 8  # layers; the lower ones stay as they are (12 of 12 were a fifth slower, no better)
 RATE, BATCH, WARM, SEED = 1.2e-4, 16, 80, 2
 NUMBER = re.compile(r"\b\d{2,4}\b")
+LIKE = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+")
 NAME = re.compile(r"(?<=[\w,] )(?:[^\W\d_a-zа-яё]\w+)(?: [^\W\d_a-zа-яё]\w+)*")
 LETTERS, CHINESE = re.compile(r"[^\W\d_]{3,}"), re.compile(r"[\u3400-\u9fff]+")
 # Words of the same kind: how near (cosine about the mean), how many, how often seen; chosen by eye.
@@ -68,7 +76,8 @@ Span = tuple[int, int]
 class Row:
     """Hold one question with a passage; `spans` are the answers in it, none for "no answer".
 
-    `near` is what the window of one without an answer is cut around.
+    `near` is what the window of one without an answer is cut around. Of `whole` ones sentences are
+    labelled, so that an answer may stand anywhere in them.
     """
 
     name: str
@@ -78,6 +87,8 @@ class Row:
     spans: list[Span]
     id: str = ""
     near: list[Span] = field(default_factory=list)
+    whole: bool = False
+    left_out: bool = False
 
 
 @dataclass
@@ -90,6 +101,7 @@ class Pair:
     base: int
     spans: list[Span]
     sentences: list[Span]
+    whole: bool = False
 
 
 def is_for_measuring(name: str, title: str) -> bool:
@@ -154,6 +166,49 @@ def selqa_rows(name: str, path: Path) -> Iterator[Row]:
             text += f"{sentence} "
         if spans:
             yield Row(name, one["question"], one["article"], text.strip(), spans)
+
+
+def labelled_rows(path: Path) -> Iterator[Row]:
+    """Read passages with labelled sentences: title, sentences, questions with their answers."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+        one = json.loads(line)
+        gap = "" if one["lang"] == "zh" else " "
+        text, spans = "", []
+        for sentence in one["sentences"]:
+            spans.append((len(text), len(text) + len(sentence)))
+            text += f"{sentence}{gap}"
+        for asked in one["questions"]:
+            answers = [spans[place] for place in asked["answers"]]
+            row = Row(f"{path.stem}_{one['lang']}", asked["q"], one["title"], text, answers)
+            yield replace(row, whole=True, left_out=number % FIFTH == FIFTH - 1)
+
+
+def claim_rows(path: Path) -> Iterator[Row]:
+    """Read claims, each with its evidence, which holds it or not."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+        one = json.loads(line)
+        text = "\n".join(one["evidence"])[:LONGEST]
+        place, left_out = (0, len(text)), one.get("group", number) % FIFTH == FIFTH - 1
+        if "data" in one:
+            left_out = not one["data"].startswith(CORRUPTED)
+            wanted = Counter(LIKE.findall(one["claim"]))
+            place = max(
+                sentence_spans(text),
+                key=lambda span: (Counter(LIKE.findall(text[slice(*span)])) & wanted).total(),
+            )
+        kind = f"claims/{one['kind']}_{path.stem[:2]}"
+        row = Row(kind, one["claim"], "", text, [place] if one["supported"] else [], near=[place])
+        yield replace(row, whole=True, left_out=left_out)
+
+
+def without_answers(rows: list[Row], draw: random.Random) -> Iterator[Row]:
+    """Ask questions of their passages without the sentences that answer them."""
+    for row in rows:
+        if row.spans and draw.random() < WITHOUT:
+            text, edges = "", sorted([(0, 0), *row.spans, (len(row.text), len(row.text))])
+            for (_, end), (start, _) in pairwise(edges):
+                text += row.text[end:start]
+            yield replace(row, name=f"{row.name}/none", text=text, spans=[])
 
 
 def mix_languages(sets: dict[str, list[Row]]) -> Iterator[Row]:
@@ -348,16 +403,17 @@ def window_of(row: Row, tokenizer: PieceTokenizer, draw: random.Random) -> Pair 
         return None
     return Pair(
         row.name,
-        is_for_measuring(row.name, row.title),
+        row.left_out or is_for_measuring(row.name, row.title),
         [*before, *ids[first:last], 2],
         len(before),
         inside,
         [(a + shift, min(b, last) + shift) for a, b in sentences[low : high + 1]],
+        row.whole,
     )
 
 
-def write_pairs(data: Path, more: Path, target: Path) -> None:
-    """Write the windows of all sets."""
+def write_pairs(data: Path, more: Path, target: Path, keep: int) -> None:
+    """Write the windows of all sets, of the public ones at most so many to keep."""
     vocabulary = target.with_suffix(".model")
     export_pieces(PackedWeights(embedded_folder(EMBEDDED).path / PACKED), vocabulary)
     tokenizer, draw, made = PieceTokenizer(vocabulary, 100_000), random.Random(SEED), []
@@ -377,6 +433,20 @@ def write_pairs(data: Path, more: Path, target: Path) -> None:
             made += pairs_of([*rows, *none, *further], tokenizer, draw)
             sys.stderr.write(f"{rows[0].name}: {len(rows)} rows, {len(further)} exchanged\n")
     made += pairs_of([*mixed, *negatives(mixed, draw)], tokenizer, draw)
+    made = draw.sample(made, min(keep, len(made)))
+    labelled: dict[str, list[Row]] = {}
+    for path in sorted(QUESTIONS.glob("*.jsonl")):
+        for row in labelled_rows(path):
+            labelled.setdefault(language_of(row.name), []).append(row)
+    for language, rows in labelled.items():
+        siblings = siblings_of(rows, language)
+        own = [one for row in rows if row.spans for one in exchanged(row, siblings, language, draw)]
+        made += pairs_of([*rows, *without_answers(rows, draw), *own], tokenizer, draw)
+        sys.stderr.write(f"{language}: {len(rows)} rows, {len(own)} exchanged\n")
+    for path in [*sorted(CLAIMS.glob("*.jsonl")), *sorted((more / "claims").glob("*.jsonl"))]:
+        rows = list(claim_rows(path))
+        made += pairs_of(rows, tokenizer, draw)
+        sys.stderr.write(f"{path.stem}: {len(rows)} claims\n")
     target.write_bytes(pickle.dumps(made))
     sys.stdout.write(f"{len(made)} pairs\n")
 
@@ -396,10 +466,12 @@ def main() -> None:
     parser.add_argument("paths", type=Path, nargs="+")
     parser.add_argument("--minutes", type=float, default=45)
     parser.add_argument("--share", type=float, default=0.7, help="of the later weights")
+    parser.add_argument("--keep", type=int, default=10**9, help="pairs of the public sets")
+    parser.add_argument("--all", action="store_true", help="train on what is for measuring, too")
     parser.add_argument("--from", type=Path, dest="earlier", help="weights to go on from")
     given = parser.parse_args()
     if given.what == "pairs":
-        write_pairs(*given.paths)
+        write_pairs(*given.paths, given.keep)
     elif given.what == "mix":
         from reader_network import mix
 
@@ -408,9 +480,13 @@ def main() -> None:
     else:
         from reader_network import train
 
-        pairs, weights = given.paths
+        path, weights = given.paths
+        pairs = pickle.loads(path.read_bytes())
+        if given.all:
+            pairs = [one for one in pairs if one.whole or not one.left_out]
+            pairs = [replace(one, left_out=False) for one in pairs]
         train(
-            pickle.loads(pairs.read_bytes()),
+            pairs,
             weights,
             given.minutes,
             time.monotonic(),

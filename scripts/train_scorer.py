@@ -43,6 +43,7 @@ from reasoning.rules.answering.relevance import (
 from reasoning.rules.reasoner import RulesReasoner
 from tools.toolbox import Toolbox
 
+LABELLED = "asked_"  # sets that `train_reader.py export` writes
 # Set, questions at most, and the set whose questions nothing in it answers.
 SETS = (
     ("squad2", 900, "hotpotqa_small"),
@@ -52,6 +53,7 @@ SETS = (
     ("cmrc2018_zh", 400, "xquad_zh"),
     ("tydi_ru", 400, "rubq_ru"),
     ("clapnq", 400, "hotpotqa_small"),
+    *((f"{LABELLED}{language}", 1500, "hotpotqa_small") for language in ("en", "ru", "uk", "zh")),
 )
 # The questions of one set over the parallel passages of another, whose ids they share; and
 # questions in that language that nothing there answers.
@@ -63,6 +65,7 @@ CROSS = (
 FOREIGN = 100
 CROSSED = 150
 HITS = 6
+LEAST_PART = 12  # letters and digits
 UNANSWERABLE = "unanswerable"
 
 
@@ -73,13 +76,18 @@ def normal(text: str) -> str:
     return "".join(c for c in text if c.isalnum())
 
 
+def is_part(sentence: str, answer: str) -> bool:
+    """Tell whether a sentence is a part of an answer that is a longer one."""
+    return len(sentence) >= LEAST_PART and sentence in answer
+
+
 def collect(data: Path, out: Path, embedder: str, only: list[str]) -> None:
     """Write one file of features for each set."""
     out.mkdir(parents=True, exist_ok=True)
     settings, _ = load_settings({"reasoner": "rules", "embedder": embedder})
     draw = random.Random(7)
     for name, most, foreign in SETS:
-        if only and name not in only:
+        if not (data / name).is_dir() or (only and name not in only):
             continue
         dataset = read_dataset(data / name, allow_missing=True, judged_only=False)
         asked = [(q, name) for q in dataset.queries if q.answers or q.type == UNANSWERABLE]
@@ -141,7 +149,7 @@ def one_question(session: Session, query: JudgedQuery, group: str) -> dict[str, 
     golds = [normal(a) for a in query.answers if normal(a)]
     y = [
         float(
-            any(g in normal(text) for g in golds)
+            any(g in normal(text) or is_part(normal(text), g) for g in golds)
             and (not query.grades or one.evidence.document_id in query.relevant)
         )
         for one, text in zip(sentences, texts, strict=True)
@@ -163,13 +171,15 @@ TOOLS: dict[int, Toolbox] = {}
 
 # Unanswerable and foreign questions weigh together as much as this share of the answerable ones.
 NULL_SHARE = 0.6
-# The sets have no lists, code, release notes or definitions, and few sentences about another thing
-# of the same kind, which documentation is full of; so these are added to what is learned.
+# The sets have no code; and without those of labelled passages no lists, release notes or
+# definitions, and few sentences about another thing of the same kind, which documentation is full
+# of; so these are added to what is learned.
+CODED = {"coded": 1.0, "code": -2.5}
+CAUTION = 1.0  # log odds by which an answer must be likelier than it is right, for it may mislead
 ADDED = {
     "subject": 1.5,
     "listed": 2.5,
-    "coded": 1.0,
-    "code": -2.5,
+    **CODED,
     "formed": 0.7,
     "defines": 0.7,
     "caused": 1.0,
@@ -186,16 +196,19 @@ def groups_of(path: Path, kind: str) -> list[Group]:
     kept = np.load(path)
     x, y, meta = kept["x"].astype(np.float64), kept["y"], json.loads(str(kept["meta"]))
     words = kind == WORDS
-    if kind == READING:
-        x[:, [FEATURES.index(name) for name in ADDED if name != "subject"]] = 0
-    else:
+    if kind != READING:
         x = x[:, : len(FEATURES)]
     if words:
         x[:, [FEATURES.index(name) for name in MEANT]] = 0
     ends = np.cumsum(kept["n"])
     cut = zip(ends - kept["n"], ends, meta, strict=True)
+    groups = [(x[a:b], y[a:b], one) for a, b, one in cut]
+    if path.stem.startswith(LABELLED):  # each sentence is labelled: what was not found is not there
+        groups = [
+            (x, y, one if y.any() else {**one, "group": UNANSWERABLE}) for x, y, one in groups
+        ]
     # Words alone say nothing across languages.
-    return [(x[a:b], y[a:b], one) for a, b, one in cut if not (words and is_across(one["group"]))]
+    return [one for one in groups if not (words and is_across(one[2]["group"]))]
 
 
 def is_across(group: str) -> bool:
@@ -318,9 +331,10 @@ def train(folder: Path, target: Path, kinds: list[str]) -> None:
                 )
         weights, bias = fit([g for kept in sets.values() for g in kept])
         found = dict(zip(NAMES, weights.tolist(), strict=False)) | {"bias": bias}
-        for feature, more in ADDED.items():
+        for feature, more in (CODED if name == READING else ADDED).items():
             found[feature] += more
-        found["bias"] -= ADDED["subject"] * 0.6  # its mean in the sets
+        # Of the subject it is its mean in the sets.
+        found["bias"] -= CAUTION if name == READING else ADDED["subject"] * 0.6
         rows[name] = {key: round(value, 4) for key, value in found.items()}
     written = yaml.safe_dump(rows, sort_keys=False)
     target.write_text(f"# Written by scripts/train_scorer.py.\n{written}", encoding="utf-8")

@@ -35,8 +35,8 @@ from reasoning.rules.answering.relevance import (
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.grade import ANSWERS, PARTLY
 from reasoning.rules.lexicon import Lexicon, lexicon
-from reasoning.rules.values.forms import NUMBER
-from reasoning.rules.values.value_spans import has_date, plain_title
+from reasoning.rules.values.forms import NUMBER, has_kind
+from reasoning.rules.values.value_spans import plain_title
 
 # A question is open while sentences leave out this share of its words, weighed by how rare they
 # are; a sentence completes it that says this share of what is open.
@@ -438,7 +438,8 @@ def _claims(
 def _dated(claim: Claim, sentence: Sentence, wanted: QueryTerms) -> Claim:
     """Put the heading with the date asked for before a claim that has none."""
     item = sentence.evidence
-    lead = dated(item) if wanted.wants == "date" and not has_date(claim.text, item.language) else ""
+    says_when = has_kind("date", claim.text, lexicon(item.language))
+    lead = dated(item) if wanted.wants == "date" and not says_when else ""
     return claim.model_copy(update={"text": f"{lead}{LED}{claim.text}"}) if lead else claim
 
 

@@ -6,13 +6,11 @@ import re
 
 from core.language.analysis import analyze, terms
 from languages.language import find_language
-from reasoning.claims.alignment import same_form
 from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.wanted import NamedThing, QueryTerms
 
 BESIDE = ("", ",", "(", "（", ":", "：", "–", "—")  # what parts an office and a name
 HALF = 2  # characters of most words of Chinese, of which longer ones are made
-SURE, ROOT = 1.5, 6  # log odds of an answer; letters of the root of a word; chosen, not measured
 BEFORE = 300  # characters before a sentence that may say what it is about; chosen, not measured
 
 
@@ -56,9 +54,7 @@ def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[
     lacking += [
         word
         for word, group in parts
-        if not group & document
-        and not _spells(word, beside, spaced=is_spaced)
-        and not (sentence.odds >= SURE and _has_root(word, sentence.text))
+        if not group & document and not _spells(word, beside, spaced=is_spaced)
     ]
     named = wanted.entity_terms or not parts or any(group & here for _, group in parts)
     if not (lacking or named or any(_spells(word, before, spaced=is_spaced) for word, _ in parts)):
@@ -72,15 +68,6 @@ def _spells(word: str, text: str, *, spaced: bool) -> bool:
     if not spaced and len(word) > HALF:  # 烘干机: "烘干由两台新机器完成"
         return word[:HALF] in text and all(one in text for one in word[HALF:])
     return re.search(rf"\b{letters}\b" if spaced else letters, text, re.IGNORECASE) is not None
-
-
-def _has_root(word: str, text: str) -> bool:
-    """Tell whether a text has a word of the same root: «беременным», «беременности»."""
-    low = word.casefold()
-    return len(low) > ROOT and any(
-        other[:ROOT] == low[:ROOT] and same_form(low, other)
-        for other in re.findall(r"[^\W\d_]+", text.casefold())
-    )
 
 
 def is_entry(wanted: QueryTerms, sentence: Sentence) -> bool:
