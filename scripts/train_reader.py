@@ -2,13 +2,13 @@
 
 python scripts/train_reader.py pairs DATA MORE PAIRS [--keep N]
 python scripts/train_reader.py train PAIRS WEIGHTS [--minutes 45] [--from WEIGHTS] [--all]
+python scripts/train_reader.py export DATA
 python scripts/train_reader.py mix EARLIER LATER WEIGHTS [--share 0.7]
 
 `pairs` reads data sets in the BEIR layout (DATA) and files in the layout of SQuAD or SelQA (MORE;
 docs/evals/reader.md names them; the end of a name is its language), and the passages beside this
-file, whose sentences are labelled (QUESTIONS), and claims with their evidence (CLAIMS, MORE/claims:
-as `benchmarks.claim_corruptions` writes them), cuts passages into windows and writes them as token
-ids. `train` needs torch: it fine-tunes the upper layers of the embedded encoder over question and
+file, whose sentences are labelled (QUESTIONS), cuts passages into windows and writes them as token
+ids; `export` writes those of QUESTIONS that are for measuring in the BEIR layout. `train` needs torch: it fine-tunes the upper layers of the embedded encoder over question and
 window together, for a time, and writes models/reader.npz; `mix` writes the mean of two. Whole
 sets, the articles of others that `is_for_measuring` names, and a fifth of the labelled passages are
 never trained on (but for the latter with `--all`).
@@ -47,8 +47,8 @@ DATA = ("squad2", "xquad_en", "xquad_ru", "xquad_zh", "cmrc2018_zh")
 SELQA = ("selqa",)
 PARALLEL = ("xquad_en", "xquad_ru", "xquad_zh")  # one question has one id in all of them
 LEFT_OUT = ("cmrc2018_zh", "tydi_ru")  # whole sets are for measuring
-QUESTIONS, CLAIMS = (Path(__file__).with_name(name) for name in ("questions", "claims"))
-CORRUPTED = ("squad2", "xquad", "sib200", "cmrc2018")  # of these sets corrupted claims are learnt
+QUESTIONS = Path(__file__).with_name("questions")
+LABELLED = "asked_"  # sets that `export` writes
 FIFTH = 5  # of their passages one in so many is for measuring
 WITHOUT = 0.5  # share of their questions that are also asked of the passage without the answer
 WINDOW = 170  # pieces of a passage
@@ -62,7 +62,6 @@ NEAREST = 5
 TRAINED = 8  # layers; the lower ones stay as they are (12 of 12 were a fifth slower, no better)
 RATE, BATCH, WARM, SEED = 1.2e-4, 16, 80, 2
 NUMBER = re.compile(r"\b\d{2,4}\b")
-LIKE = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+")
 NAME = re.compile(r"(?<=[\w,] )(?:[^\W\d_a-zа-яё]\w+)(?: [^\W\d_a-zа-яё]\w+)*")
 LETTERS, CHINESE = re.compile(r"[^\W\d_]{3,}"), re.compile(r"[\u3400-\u9fff]+")
 # Words of the same kind: how near (cosine about the mean), how many, how often seen; chosen by eye.
@@ -183,22 +182,35 @@ def labelled_rows(path: Path) -> Iterator[Row]:
             yield replace(row, whole=True, left_out=number % FIFTH == FIFTH - 1)
 
 
-def claim_rows(path: Path) -> Iterator[Row]:
-    """Read claims, each with its evidence, which holds it or not."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
-        one = json.loads(line)
-        text = "\n".join(one["evidence"])[:LONGEST]
-        place, left_out = (0, len(text)), one.get("group", number) % FIFTH == FIFTH - 1
-        if "data" in one:
-            left_out = not one["data"].startswith(CORRUPTED)
-            wanted = Counter(LIKE.findall(one["claim"]))
-            place = max(
-                sentence_spans(text),
-                key=lambda span: (Counter(LIKE.findall(text[slice(*span)])) & wanted).total(),
-            )
-        kind = f"claims/{one['kind']}_{path.stem[:2]}"
-        row = Row(kind, one["claim"], "", text, [place] if one["supported"] else [], near=[place])
-        yield replace(row, whole=True, left_out=left_out)
+def export(data: Path) -> None:
+    """Write the labelled passages that are for measuring as one set for each language."""
+    sets: dict[str, list[Row]] = {}
+    for path in sorted(QUESTIONS.glob("*.jsonl")):
+        for row in labelled_rows(path):
+            if row.left_out:
+                sets.setdefault(language_of(row.name), []).append(row)
+    for language, rows in sets.items():
+        folder = data / f"{LABELLED}{language}"
+        folder.mkdir(parents=True, exist_ok=True)
+        names = {text: f"p{n}" for n, text in enumerate(dict.fromkeys(row.text for row in rows))}
+        titles = {row.text: row.title for row in rows}
+        documents = [
+            {"_id": name, "title": titles[text], "text": text} for text, name in names.items()
+        ]
+        queries, relevant = [], ["query-id\tcorpus-id\tscore"]
+        for n, row in enumerate(rows):
+            answers = [row.text[start:end] for start, end in row.spans]
+            known = {
+                "type": "extractive" if answers else "unanswerable",
+                "answer": answers,
+                "passage": names[row.text],
+            }
+            queries.append({"_id": f"q{n}", "text": row.question, "metadata": known})
+            relevant += [f"q{n}\t{names[row.text]}\t1"] if answers else []
+        for name, lines in (("corpus", documents), ("queries", queries)):
+            written = "\n".join(json.dumps(one, ensure_ascii=False) for one in lines)
+            (folder / f"{name}.jsonl").write_text(f"{written}\n", encoding="utf-8")
+        (folder / "qrels.tsv").write_text("\n".join(relevant) + "\n", encoding="utf-8")
 
 
 def without_answers(rows: list[Row], draw: random.Random) -> Iterator[Row]:
@@ -443,10 +455,6 @@ def write_pairs(data: Path, more: Path, target: Path, keep: int) -> None:
         own = [one for row in rows if row.spans for one in exchanged(row, siblings, language, draw)]
         made += pairs_of([*rows, *without_answers(rows, draw), *own], tokenizer, draw)
         sys.stderr.write(f"{language}: {len(rows)} rows, {len(own)} exchanged\n")
-    for path in [*sorted(CLAIMS.glob("*.jsonl")), *sorted((more / "claims").glob("*.jsonl"))]:
-        rows = list(claim_rows(path))
-        made += pairs_of(rows, tokenizer, draw)
-        sys.stderr.write(f"{path.stem}: {len(rows)} claims\n")
     target.write_bytes(pickle.dumps(made))
     sys.stdout.write(f"{len(made)} pairs\n")
 
@@ -462,7 +470,7 @@ def pairs_of(rows: list[Row], tokenizer: PieceTokenizer, draw: random.Random) ->
 def main() -> None:
     """Read the arguments and do what they say."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["pairs", "train", "mix"])
+    parser.add_argument("what", choices=["pairs", "train", "export", "mix"])
     parser.add_argument("paths", type=Path, nargs="+")
     parser.add_argument("--minutes", type=float, default=45)
     parser.add_argument("--share", type=float, default=0.7, help="of the later weights")
@@ -472,6 +480,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.what == "pairs":
         write_pairs(*given.paths, given.keep)
+    elif given.what == "export":
+        export(*given.paths)
     elif given.what == "mix":
         from reader_network import mix
 
