@@ -8,10 +8,11 @@ python scripts/train_reader.py mix EARLIER LATER WEIGHTS [--share 0.7]
 `pairs` reads data sets in the BEIR layout (DATA) and files in the layout of SQuAD or SelQA (MORE;
 docs/evals/reader.md names them; the end of a name is its language), and the passages beside this
 file, whose sentences are labelled (QUESTIONS), cuts passages into windows and writes them as token
-ids; `export` writes those of QUESTIONS that are for measuring in the BEIR layout. `train` needs torch: it fine-tunes the upper layers of the embedded encoder over question and
-window together, for a time, and writes models/reader.npz; `mix` writes the mean of two. Whole
-sets, the articles of others that `is_for_measuring` names, and a fifth of the labelled passages are
-never trained on (but for the latter with `--all`).
+ids; `export` writes those of QUESTIONS that are for measuring in the BEIR layout. `train` needs
+torch: it fine-tunes the upper layers of the embedded encoder over question and window together,
+for a time, and writes models/reader.npz; `mix` writes the mean of two. Whole sets, the articles of
+others that `is_for_measuring` names, and a fifth of the labelled passages are never trained on (but
+for the latter with `--all`).
 """
 
 from __future__ import annotations
