@@ -201,9 +201,9 @@ ASKED = (
     (
         "Can a ticket be refunded?",
         "A ticket can be refunded if it has not been used.",
-        "yes",
+        "",
     ),
-    ("Можно ли обедать в зале?", "В зале можно обедать, если не идут занятия.", "yes"),
+    ("Можно ли обедать в зале?", "В зале можно обедать, если не идут занятия.", ""),
     ("May I wash the bowl?", "Do not wash the bowl and do not scratch it.", "no"),
     ("Can I take a motorbike?", "No, I cannot take a motorbike since 2019.", ""),
     ("Can I take a dog?", "Can I take a dog? No, dogs stay ashore.", ""),
@@ -212,8 +212,13 @@ ASKED = (
     ("Did visitors like the hall?", "Hardly any visitors liked the hall.", ""),
     ("Did the clerk lose the keys?", "The clerk is said to have lost the keys.", ""),
     ("Can the lamp be lent?", "The lamp can be lent by anyone who has no debts.", "yes"),
-    ("Можно ли брать велосипед?", "Велосипед можно брать без залога.", "yes"),
-    ("Чи можна плавати?", "Плавати можна без шапочки.", "yes"),
+    ("Можно ли брать велосипед?", "Велосипед можно брать без залога.", ""),
+    ("Чи можна плавати?", "Плавати можна без шапочки.", ""),
+    ("Does the crate weigh 30 kg?", "The barrel weighs 30 kg and the crate weighs 12 kg.", ""),
+    ("Does the crate weigh 12 kg?", "The barrel weighs 30 kg and the crate weighs 12 kg.", "yes"),
+    ("Is Ida Sund the chair?", "Present: Per Holm (chair), Ida Sund (secretary).", ""),
+    ("May I use the kiln without a course?", "Nobody may use the kiln without a course.", ""),
+    ("Должен ли сторож мыть зал?", "Сторож должен запирать двери, мыть зал должен дворник.", ""),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import exp
 from typing import Literal
@@ -14,6 +14,7 @@ from core.language.orders import gives_orders
 from core.language.passages import CODE_KIND, spans_of
 from core.settings import Settings
 from core.types import Claim, Draft, Evidence, Plan, SubQuestion
+from reasoning.claims.support import Supporting
 from reasoning.claims.tokens import claim_tokens
 from reasoning.claims.words import Sense
 from reasoning.conflicts import find_conflicts
@@ -90,6 +91,7 @@ VERDICT_LEXICAL = 0.25
 # Groups of `claims.yaml` whose words leave open whether what stands behind them is so.
 CONDITIONS = frozenset({"condition", "occasion"})
 UNSURE = CONDITIONS | {"hedge", "attribution", "falsity"}
+DOING = frozenset({"do", "does", "did"})  # which no statement needs
 CLAUSE_ENDS = re.compile(r"[,;:，；：]|\s[–—-]\s")
 YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 AMOUNT = re.compile(r"(?<![\w-])\d+(?:[.,]\d+)*")  # a number that is no part of a name
@@ -243,13 +245,21 @@ def _section(
 
 
 def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]:
-    """Return what a sentence that has every word of a question says to it.
+    """Return what a sentence says to a question, "" where it leaves it open.
 
-    Of two things compared the words alone do not tell which is which. A sentence denies what is
-    asked where a clause does that alone says some of it; what is used "instead of" the thing asked
-    about denies it, too.
+    Yes where it supports the question made a statement; no where it has every word of it, and a
+    clause that does alone says some denies it. What is used "instead of" the thing asked about
+    denies it, too; of two things compared the words alone do not tell which is which.
     """
     asked, words = lexicon(wanted.language), lexicon(sentence.evidence.language)
+    verdicts = (words.message(f"verdict_{one}").rstrip(".。") for one in ("yes", "no"))
+    own_verdict = rf"(?:^|[?？]\s*)(?:{'|'.join(verdicts)})[\s,.，。:：—-]"
+    if re.search(own_verdict, sentence.text, re.IGNORECASE) or sentence.text.endswith(("?", "？")):
+        return ""  # "No, …": it says its verdict itself, as does the reply to a question
+    if _is_of_another_time(sentence.text, wanted.text, words, asked):
+        return ""
+    if _states(sentence, wanted):
+        return "yes"
     # A word that is not said may be the very one: "used" in "it has been replaced".
     own = terms_of(sentence.text, sentence.evidence.language)
     above = " ".join(headings_of(sentence.evidence))  # not its keywords: they state nothing
@@ -259,12 +269,6 @@ def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]
     vague = vague or wanted.own - 1 not in wanted.matched(own)
     numbers = set(AMOUNT.findall(wanted.text)) - set(NUMBER.findall(sentence.text))
     if vague or numbers or asked.found("comparing", wanted.text):
-        return ""
-    verdicts = (words.message(f"verdict_{one}").rstrip(".。") for one in ("yes", "no"))
-    own_verdict = rf"(?:^|[?？]\s*)(?:{'|'.join(verdicts)})[\s,.，。:：—-]"
-    if re.search(own_verdict, sentence.text, re.IGNORECASE) or sentence.text.endswith(("?", "？")):
-        return ""  # "No, …": it says its verdict itself, as does the reply to a question
-    if _is_of_another_time(sentence.text, wanted.text, words, asked):
         return ""
     if words.found("exclusive", sentence.text):
         return ""  # "only", "except": what is asked about may be inside or outside
@@ -283,7 +287,34 @@ def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]
         before = terms_of(sentence.text[: other.start()], words.language)
         behind = terms_of(sentence.text[other.end() :], words.language)
         denied += bool((behind - before) & wanted.asked)
-    return "no" if denied % 2 else "yes"
+    return "no" if denied % 2 else ""
+
+
+def _states(sentence: Sentence, wanted: QueryTerms) -> bool:
+    """Tell whether a sentence supports a question that is made a statement.
+
+    All words may be there and say something else: "The pump is 96 kg, the case 41 kg".
+    """
+    language = sentence.evidence.language
+    evidence = Supporting([sentence.text], language)
+    return language == wanted.language and any(
+        not evidence.difference(statement) for statement in _statements(wanted.text, language)
+    )
+
+
+def _statements(question: str, language: str) -> Iterator[str]:
+    """Yield what a question may be as a statement: what inverts it stands behind its subject."""
+    words = lexicon(language)
+    bare = question.strip().rstrip("?？").strip()
+    if not words.any_of("inverting"):
+        yield " ".join(words.remove(bare, "asking_particle").split())
+        return
+    first, *rest = bare.split()
+    if first.casefold() in DOING:
+        yield " ".join(rest)
+        return
+    for place in range(1, len(rest) + 1):
+        yield " ".join([*rest[:place], first.casefold(), *rest[place:]])
 
 
 def _senses(text: str, language: str) -> set[Sense]:
