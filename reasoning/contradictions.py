@@ -48,7 +48,7 @@ FIGURE = re.compile(r"#(-?\d+(?:\.\d+)?)")
 CLOCK = re.compile(r"#(\d{1,2}):(\d\d)")
 HALF_A_DAY = 12
 # What holds for one of two statements alone makes them statements about different things.
-ONE_SIDED = ("typical", "not_now", "day_name")
+ONE_SIDED = ("typical", "not_now", "time_before", "day_name")
 
 
 class Assertion:
