@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from train_reader import LABELLED
 
 from app.session import Session
 from core.language.detect import detect_language
@@ -43,7 +44,6 @@ from reasoning.rules.answering.relevance import (
 from reasoning.rules.reasoner import RulesReasoner
 from tools.toolbox import Toolbox
 
-LABELLED = "asked_"  # sets that `train_reader.py export` writes
 # Set, questions at most, and the set whose questions nothing in it answers.
 SETS = (
     ("squad2", 900, "hotpotqa_small"),

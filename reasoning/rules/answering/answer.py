@@ -91,7 +91,6 @@ VERDICT_LEXICAL = 0.25
 # Groups of `claims.yaml` whose words leave open whether what stands behind them is so.
 CONDITIONS = frozenset({"condition", "occasion"})
 UNSURE = CONDITIONS | {"hedge", "attribution", "falsity"}
-DOING = frozenset({"do", "does", "did"})  # which no statement needs
 CLAUSE_ENDS = re.compile(r"[,;:，；：]|\s[–—-]\s")
 YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 AMOUNT = re.compile(r"(?<![\w-])\d+(?:[.,]\d+)*")  # a number that is no part of a name
@@ -275,12 +274,12 @@ def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]
     permits = asked.found("permitting", wanted.text) or _shares_modality(sentence, wanted)
     bound = _bound(sentence, wanted, words)
     elsewhere = bool(bound) and not any(bound)  # "by anyone who has no debts"
-    if (elsewhere and not permits) or not _is_plain(sentence, wanted, permits=permits):
+    if elsewhere or not _is_plain(sentence, wanted, permits=permits):
         return ""
     denied = len(asked.all_of("negation", wanted.text))
     if denied:
         denied += len(bound)
-    elif any(bound) or not bound:
+    else:
         denied = int(_denies(sentence, wanted))
     other = words.search("instead", sentence.text)
     if other is not None and not asked.found("instead", wanted.text):
@@ -310,7 +309,7 @@ def _statements(question: str, language: str) -> Iterator[str]:
         yield " ".join(words.remove(bare, "asking_particle").split())
         return
     first, *rest = bare.split()
-    if first.casefold() in DOING:
+    if first.casefold() in words.any_of("doing"):  # which no statement needs
         yield " ".join(rest)
         return
     for place in range(1, len(rest) + 1):
