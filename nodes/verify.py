@@ -13,7 +13,7 @@ from core.types import LIMITS, Answer, Claim, Evidence, StopReason
 from graph.context import Context
 from graph.reading import ENOUGH_GRADE, answer_ids, asked_plan, describe_question
 from graph.state import MAX_DRAFTS, State, Update
-from reasoning.conflicts import find_conflicts
+from reasoning.conflicts import find_cases, find_conflicts
 from reasoning.rendering import render_answer, render_unsearched
 from reasoning.rules.values.versions import version_warnings
 from reasoning.verification import settle
@@ -65,6 +65,7 @@ def _answer(
     plan = asked_plan(state)
     lacking = [question for question in plan.questions if question.id not in asked]
     missing = list(dict.fromkeys(describe_question(state, question) for question in lacking))
+    kept = [*kept, *find_cases(kept, plan, items)]
     others, conflicts = find_conflicts(kept, plan, items)
     query, reason, trail = state["query"], state["stop_reason"], state.get("trail") or []
     searched = {step.question_id for step in trail if step.tool}

@@ -55,6 +55,45 @@ def _cites(claim: Claim, cited: Citation) -> bool:
     )
 
 
+def find_cases(claims: Sequence[Claim], plan: Plan, evidence: Sequence[Evidence]) -> list[Claim]:
+    """Return what other documents say of other cases than a claim: of children, of adults."""
+    items = {item.evidence_id: item for item in evidence}
+    found: list[Claim] = []
+    questions = {one.id: one for one in plan.questions}
+    for claim in claims:
+        item = items.get(claim.citations[0].evidence_id)
+        question = questions.get(claim.question_id)
+        alone = sum(one.question_id == claim.question_id for one in claims) == 1
+        if question is None or item is None or item.kind in APART or not alone:
+            continue
+        asked, seen = Asked(question, item.language), {item.document_key}
+        for other, mine, theirs in _read_beside(claim.citations[0], item, question, evidence, seen):
+            if mine is not None and theirs is not None and asked.is_other_case(mine, theirs):
+                seen.add(other.document_key)
+                cited = other.cited(theirs.start, theirs.end)
+                text = " ".join(cited.quote.split())
+                found.append(Claim(text=text, citations=[cited], question_id=question.id))
+    return found
+
+
+def _read_beside(
+    first: Citation,
+    item: Evidence,
+    question: SubQuestion,
+    evidence: Sequence[Evidence],
+    seen: set[str],
+) -> Iterator[tuple[Evidence, Assertion | None, Assertion | None]]:
+    """Yield other documents' evidence with what was read in a claim's and in theirs."""
+    mine = _read(item, question)
+    if mine is not None and not first.start <= mine.start < first.end:
+        mine = None
+    for other in evidence:
+        if other.grades.get(question.id, 0) < USABLE or other.kind in APART:
+            continue
+        if other.document_key not in seen and other.language == item.language:
+            yield other, mine, _read(other, question)
+
+
 def _others(
     first: Citation, item: Evidence, question: SubQuestion, evidence: Sequence[Evidence]
 ) -> Iterator[Citation]:
@@ -65,13 +104,7 @@ def _others(
         seen.add(other.document_key)
         yield other.cited(0, len(other.text))
     asked = Asked(question, item.language)
-    mine = _read(item, question)
-    if mine is not None and not first.start <= mine.start < first.end:
-        mine = None
-    for other in usable:
-        if other.document_key in seen or other.language != item.language or other.kind in APART:
-            continue
-        theirs = _read(other, question)
+    for other, mine, theirs in _read_beside(first, item, question, usable, seen):
         if mine is None or theirs is None or not asked.contradict(mine, theirs):
             theirs = _denial(asked, first, item, other)
         if theirs is not None:

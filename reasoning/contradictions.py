@@ -214,6 +214,16 @@ class Asked:
             return False
         return self._differ(one, other) and not self._is_apart(one, other)
 
+    def is_other_case(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether two statements give values for two cases: of adults, of children."""
+        if self.wants in ("list", "topic", "yesno") or min(one.odds, other.odds) < SURE:
+            return False
+        for each in (one, other):
+            if all(word.role not in (NUMBER, MONTH) for word in each.value):
+                return False
+        differ = self._differ(one, other) and not self._lacks(one, other)
+        return differ and self._have_own_cases(one, other)
+
     def _differ(self, one: Assertion, other: Assertion) -> bool:
         """Tell whether the values differ, so that only one can be right."""
         if any(word.role in (NUMBER, MONTH) for word in one.value):
@@ -352,12 +362,38 @@ class Asked:
             self._lacks(one, other)
             or self._is_other_kind(one, other)
             or any(one.listed(name) != other.listed(name) for name in self.one_sided)
-            or any(token.has(CONDITION) for token in one.clause)
-            != any(token.has(CONDITION) for token in other.clause)
+            or self._has_condition(one) != self._has_condition(other)
             or (self.repeats and self.wants in ("date", "person", "number", "place"))
-            or _other_times(one, other)
-            or self._opposed(one, other)
+            or self._have_own_cases(one, other)
         )
+
+    def _has_condition(self, one: Assertion) -> bool:
+        """Tell whether a statement holds under a condition, or denies what holds under any."""
+        if self.wants == "yesno" and self._denies(one) and one.listed("in_any_case"):
+            return True
+        return any(token.has(CONDITION) for token in one.clause)
+
+    def _have_own_cases(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether each of two statements names a time or a case that the other does not."""
+        return (
+            _other_times(one, other)
+            or self._opposed(one, other)
+            or (self.wants != "yesno" and self._exchange_a_word(one, other))
+        )
+
+    def _exchange_a_word(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether two statements differ in one word beside their values: "Adults pay"."""
+        aligned = align(one.tokens, other.tokens)
+        partner = {**aligned.moved, **aligned.matched}
+        ours = [at for at in range(len(one.tokens)) if at not in partner]
+        theirs = [at for at in range(len(other.tokens)) if at not in partner.values()]
+        left = [one.tokens[at] for at in ours if at not in one.places]
+        right = [other.tokens[at] for at in theirs if at not in other.places]
+        sides = [[word for word in side if word.is_content] for side in (left, right)]
+        kept = sum(aligned.claim[row].is_content for row in partner)
+        if kept < LEAST or any(len(side) != 1 for side in sides):
+            return False
+        return not any(self._asks(word) for side in sides for word in side)
 
     def _lacks(self, one: Assertion, other: Assertion) -> bool:
         """Tell whether one says a word of the question that tells its subject, the other not."""

@@ -8,7 +8,7 @@ import pytest
 
 from core.language.sentences import sentence_spans
 from core.types import AnswerKind, AnswerSpan, Claim, Evidence, Plan, SubQuestion, Understanding
-from reasoning.conflicts import find_conflicts
+from reasoning.conflicts import find_cases, find_conflicts
 from reasoning.contradictions import Asked, Assertion
 from reasoning.rendering import render_answer
 
@@ -317,6 +317,12 @@ def test_a_number_in_chinese_characters_is_read_to_its_end() -> None:
     assert asked.contradict(one, statement("投资{13000万元}。", "zh"))
 
 
+def span_of(text: str) -> AnswerSpan:
+    """Return the reading of a text whose value stands in braces."""
+    value = text.find("{"), text.find("}") - 1
+    return AnswerSpan(start=0, end=len(text) - 2, value=value, odds=3.0)
+
+
 def piece(name: str, text: str, updated_at: str = "", title: str = "") -> Evidence:
     number = re.search(r"\d+", text)
     readings = {}
@@ -435,3 +441,48 @@ def test_a_denial_is_seen_as_what_it_is(left: str, right: str, language: str, de
     one, other = statement(left, language), statement(right, language)
     assert asked.is_denied(one, other) is denied
     assert asked.is_denied(other, one) is denied
+
+
+@pytest.mark.parametrize(
+    ("question", "left", "right"),
+    [
+        ("What is the entry fee?", "Adults pay {6} euros here.", "Children pay {3} euros here."),
+        (
+            "What does the ferry cost?",
+            "On weekdays the ferry costs {4} euros.",
+            "On Sundays the ferry costs {2} euros.",
+        ),
+        (
+            "How many people does the centre seat?",
+            "Hall A of the centre seats {300} people.",
+            "Hall B of the centre seats {120} people.",
+        ),
+        (
+            "How many employees does Dunmore have?",
+            "In 2020 Dunmore had {210} employees.",
+            "In 2024 Dunmore had {340} employees.",
+        ),
+    ],
+)
+def test_other_cases_are_shown_beside_and_contradict_nothing(
+    question: str, left: str, right: str
+) -> None:
+    one, other = (
+        piece(name, each.replace("{", "").replace("}", "")).model_copy(
+            update={"readings": {"q1": span_of(each)}}
+        )
+        for name, each in (("one", left), ("two", right))
+    )
+    claims = [said(one, 0, len(one.text))]
+    assert find_conflicts(claims, asked(question), [one, other]) == ([], [])
+    assert [each.text for each in find_cases(claims, asked(question), [one, other])] == [other.text]
+
+
+def test_what_holds_in_any_case_contradicts_what_holds_in_one() -> None:
+    asked_one = ask("Are dogs allowed?", "en", "yesno")
+    allowed = statement("Dogs are allowed if they are kept on a lead.", "en")
+    denied = statement("Dogs are not allowed at any time of the year.", "en")
+    excepted = statement("Dogs are not allowed if they are wet.", "en")
+    plain = statement("Dogs are allowed.", "en")
+    assert asked_one.contradict(allowed, denied)
+    assert not asked_one.contradict(plain, excepted)
