@@ -137,7 +137,7 @@ class MorphAnalysis(NamedTuple):
     """Hold one reading of a word: OpenCorpora names of its part of speech, case and so on.
 
     `gender` is masc, femn, neut or "" (a plural), `number` sing or plur, `form` the dictionary
-    form. An empty string stands for what the reading does not have.
+    form, `tense` past, pres or futr. An empty string stands for what the reading does not have.
     """
 
     pos: str
@@ -145,6 +145,7 @@ class MorphAnalysis(NamedTuple):
     gender: str
     number: str
     form: str
+    tense: str
 
 
 @lru_cache(maxsize=8192)
@@ -160,6 +161,7 @@ def readings(word: str, dictionary: str) -> tuple[MorphAnalysis, ...]:
                 "" if "plur" in tag else str(tag.gender or ""),
                 "plur" if "plur" in tag else "sing",
                 parse.normal_form,
+                str(tag.tense or ""),
             )
         )
     return tuple(found)

@@ -19,6 +19,7 @@ class Judge(NumberEdits, OperatorEdits, RoleEdits, OrderEdits, WordEdits):
             self._operators,
             self._left_out,
             self._restricted,
+            self._tense,
             self._bracketed,
             self._matrix_left_out,
             self._prepositions,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from core.language.words import readings
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import Edits
-from reasoning.claims.tokens import CLOSED, NAME, NUMBER, WORD, ClaimToken
+from reasoning.claims.tokens import CLOSED, MONTH, NAME, NUMBER, WORD, ClaimToken
 from reasoning.claims.words import RELATIONS, WIDE, Sense
 
 LIMITS = frozenset({"quantifier", "condition"})
+FUTURE, FALSITY = frozenset({"future"}), frozenset({"falsity"})
+YEAR = re.compile(r"#(?:1[89]|20)\d\d")
 OBLIGES = Sense("modality", "2")  # "must", in every language's table
 REACH = 3  # content words behind an operator that it may be about; chosen, not measured
 
@@ -163,6 +167,41 @@ class OperatorEdits(Edits):
             for one in self._text
         )
 
+    def _tense(self) -> str:
+        """Find what is to come stated as what is or was; with its date it may be so stated."""
+        dated = any(self._claim[row].role == MONTH or self._is_year(row) for row in self._partner)
+        says = any(self._tense_of(one) == "futr" for one in self._claim)
+        for place in self._free:
+            to_come = self._tense_of(self._text[place]) == "futr"
+            if to_come and not says and self._holds_for_kept(place):
+                verb = self._after(self._text, place)
+                row = next((row for row, at in self._partner.items() if at == verb), None)
+                kept = row is not None and self._is_present(self._claim[row], self._text[verb or 0])
+                if not (dated and kept):
+                    return f"the quote says that it is to come ({self._text[place].text})"
+        for row, place in self._partner.items():
+            ours, theirs = map(self._tense_of, (self._claim[row], self._text[place]))
+            past = {ours, theirs} == {"past", "futr"}
+            if past or (theirs == "futr" and ours == "pres" and not dated):
+                return f"{self._claim[row].text} is {self._text[place].text} in the quote"
+        return ""
+
+    def _tense_of(self, one: ClaimToken) -> str:
+        """Return the tense of a word by the lists of its language or the form of its verb."""
+        if one.has(FUTURE):
+            return "futr"
+        dictionary = self._words.known.dictionary
+        found = readings(one.word, dictionary)[:1] if dictionary else ()
+        return next((each.tense for each in found if each.pos == "VERB"), "")
+
+    def _is_year(self, row: int) -> bool:
+        return self._claim[row].role == NUMBER and any(map(YEAR.fullmatch, self._claim[row].keys))
+
+    def _is_present(self, one: ClaimToken, other: ClaimToken) -> bool:
+        """Tell whether a verb may state what another says will be: "opens" for "will open"."""
+        dictionary = bool(self._words.known.dictionary) or not self._words.known.spaced
+        return dictionary or one.word in {f"{other.word}{ending}" for ending in ("", "s", "es")}
+
     def _differs(self, sense: Sense, text: str) -> str:
         return f"the claim and the quote differ in {sense.group} ({text})"
 
@@ -189,6 +228,8 @@ class OperatorEdits(Edits):
 
     def _holds_for_all(self, place: int) -> bool:
         """Tell whether a condition or a source of the evidence is one of what the claim keeps."""
+        if self._text[place].has(FALSITY) and not self._leads_clause(place):
+            return self._holds_for_kept(place)
         kept = [at for at in self._covered if self._text[at].place == self._text[place].place
                 and self._text[at].is_content]  # fmt: skip
         before, after = [at for at in kept if at < place], [at for at in kept if at > place]
@@ -205,6 +246,14 @@ class OperatorEdits(Edits):
             ):
                 return True
         return False
+
+    def _leads_clause(self, place: int) -> bool:
+        """Tell whether a word is followed by what it says: "denies that", "the myth that"."""
+        words = {
+            *self._text[place].word.split(),
+            self._text[min(place + 1, len(self._text) - 1)].word,
+        }
+        return not words.isdisjoint(self._words.complementizers)
 
     def _is_aside(self, place: int, following: int) -> bool:
         """Tell whether a source stands in a part that commas take out of the sentence."""

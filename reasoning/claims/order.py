@@ -17,22 +17,58 @@ class OrderEdits(Edits):
 
     def _elsewhere(self) -> str:
         """Find a word that the evidence says of something else, where it says the opposite here."""
-        for row, place in self._partner.items():
-            one = self._claim[row]
+        for row, one in enumerate(self._claim):
             if not any(sense.group.startswith((OPPOSITES, RELATIONS)) for sense in one.senses):
                 continue
-            own = self._clause(place)
-            beside = [
-                self._partner[at]
-                for at in self._partner
-                if self._claim[at].is_content and self._clause(self._partner[at]) != own
+            said = (at for at, each in enumerate(self._text) if same(one, each))
+            place = self._partner.get(row, next(said, None))
+            if place is None:
+                continue
+            others = [
+                at
+                for at, each in enumerate(self._text)
+                if each.place == self._text[place].place and contradict(one, each, self._words)
             ]
-            for at in self._free:
-                if any(self._clause(at) == self._clause(near) for near in beside) and contradict(
-                    one, self._text[at], self._words
-                ):
-                    return f"{one.text} is the opposite of {self._text[at].text}"
+            if not others:
+                continue
+            behind, before = self._said_with(row, 1), self._said_with(row, -1)
+            start = max((at for at in range(place + 1) if self._divides(at)), default=0)
+            # What stands before both may be the subject of both, where this has none of its own.
+            owns = any(at in self._free and self._text[at].is_content for at in range(start, place))
+            behind += [near for near in before if owns or near > min(others)]
+            for near in behind:
+                nearest = min(others, key=lambda at: self._distance(at, near))
+                if self._distance(nearest, near) < self._distance(place, near):
+                    return f"{one.text} is the opposite of {self._text[nearest].text}"
         return ""
+
+    def _divides(self, at: int) -> bool:
+        one = self._text[at]
+        joined = one.word in self._words.joins | self._words.breaks
+        return joined or bool(CLOSED & set(one.before)) or one.place != self._text[at - 1].place
+
+    def _said_with(self, row: int, step: int) -> list[int]:
+        """Return where the evidence has what stands on a side of a word in the claim's clause."""
+        found: list[int] = []
+        at = row + step
+        while 0 <= at < len(self._claim):
+            one, later = self._claim[at], self._claim[max(at, at - step)]
+            ended = one.word in self._words.joins | self._words.breaks
+            if (
+                ended
+                or CLOSED & set(later.before)
+                or contradict(self._claim[row], one, self._words)
+            ):
+                break
+            if one.is_content and at in self._partner:
+                found.append(self._partner[at])
+            at += step
+        return found
+
+    def _distance(self, place: int, near: int) -> int:
+        """Return how many clauses a word of the evidence is from another."""
+        first, last = sorted((place, near))
+        return sum(map(self._divides, range(first + 1, last + 1)))
 
     def _put_in_place(self) -> str:
         """Find words from elsewhere that stand where the evidence names somebody else."""

@@ -27,6 +27,12 @@ GRAM = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_\u3400-\u9fff]{1,4}|[\u3400-\u9fff]")
 MARKS = re.compile(r"[\s*_`#|。!！]+|(?<!\d)\.|\.(?!\d)")
 
 
+# What stands before the colon of an entry of a list and has a number or letter: "E04", "Mode B".
+LABEL = re.compile(
+    r"\s*(?:[-*•]\s*)?((?:[^\W\d_]+ ){0,2}(?:[^\W\d_]*\d[\w.-]*|[A-ZА-Я]))\s*[:：](?!\d)"
+)
+
+
 class Line(NamedTuple):
     """Hold one sentence of the evidence, with its place and that of the text it is of."""
 
@@ -56,6 +62,17 @@ def _grams(text: str) -> frozenset[str]:
     return frozenset(GRAM.findall(text.casefold()))
 
 
+def _label(text: str) -> str:
+    found = LABEL.match(text)
+    return found.group(1).casefold() if found else ""
+
+
+def _names(claim: str, label: str) -> bool:
+    return re.search(rf"(?<![^\W_]){re.escape(label)}(?![^\W_])", claim.casefold()) is not None or (
+        not label.isascii() and label in claim.casefold()
+    )
+
+
 class Supporting:
     """Hold texts as evidence, to judge claims by."""
 
@@ -72,6 +89,9 @@ class Supporting:
             if not gives_orders(text, *span)
         ]
         self._plain = [plain(line.text) for line in self._lines]
+        labels = [_label(line.text) for line in self._lines]
+        # A single label is the heading of what follows, several are those of entries.
+        self._labels = labels if len({*labels} - {""}) > 1 else [""] * len(labels)
 
     def difference(self, claim: str) -> str:
         """Return how a claim differs from the evidence, or "" for not at all."""
@@ -165,7 +185,8 @@ class Supporting:
     def _windows(self, claim: str) -> Iterator[list[Line]]:
         """Yield what the claim may rest on: single sentences, then those that add to the best."""
         wanted = _grams(claim)
-        ranked = sorted(self._lines, key=lambda line: -self._shared(wanted, line))
+        lines = self._entries(claim)
+        ranked = sorted(lines, key=lambda line: -self._shared(wanted, line))
         singles = [line for line in ranked[:CANDIDATES] if line.grams & wanted]
         for line in singles:
             yield [line]
@@ -179,12 +200,21 @@ class Supporting:
             window = [start]
             while left and len(window) < JOINED:
                 grams = _grams(" ".join(one.text for one in left))
-                line = max(self._lines, key=lambda one: self._shared(grams, one))
+                line = max(lines, key=lambda one: self._shared(grams, one))
                 rest = self._lacking(left, line)
                 if line in window or len(rest) == len(left):
                     break
                 window, left = [*window, line], rest
                 yield sorted(window, key=lambda one: (one.source, one.place))
+
+    def _entries(self, claim: str) -> list[Line]:
+        """Return what a claim may rest on: of entries ("E04: …") those whose labels it names."""
+        named = {label for label in self._labels if label and _names(claim, label)}
+        return [
+            line
+            for line, label in zip(self._lines, self._labels, strict=True)
+            if not named or not label or label in named
+        ]
 
     def _lacking(self, tokens: Sequence[ClaimToken], line: Line) -> list[ClaimToken]:
         """Return the tokens that a sentence lacks."""
