@@ -80,7 +80,9 @@ def _coordinated(sentence: str, words: Lexicon) -> list[str]:
     led = rf"{words.alternatives('preposition')}\s+{asked}"
     # "сказал, что …" goes on, "…, кто ею заведует" asks.
     resumes = words.alternatives("resumes") if words.any_of("resumes") else asked
-    bare = rf"\s*,\s*(?={resumes})|"
+    # "…, who has no licence, …" describes: a comma ends it.
+    aside = rf"[^,]*,\s*(?!(?:{joiner}|{asked})\b)\w"
+    bare = rf"\s*,\s*(?={resumes})(?!{aside})|"
     cut = re.compile(rf"{bare}{after}(?={asked}|{inverted}|{led})", re.IGNORECASE)
     parts = [part.strip() for part in cut.split(sentence)]
     return _merge(parts if words.found("either", sentence) else _completed(parts, words), words)

@@ -94,6 +94,7 @@ UNSURE = CONDITIONS | {"hedge", "attribution", "falsity"}
 CLAUSE_ENDS = re.compile(r"[,;:，；：]|\s[–—-]\s")
 YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 AMOUNT = re.compile(r"(?<![\w-])\d+(?:[.,]\d+)*")  # a number that is no part of a name
+LEAST_OWN = 2  # words of a part that may be answered alone; chosen, not measured
 SAME_SHARE = 0.7  # chosen, not measured
 ITEM_SHARE = 0.75  # chosen, not measured
 BULLET = re.compile(r"^[-*+•]\s+")  # of a single item
@@ -113,6 +114,8 @@ def answer(
     cited: set[tuple[str, int]] = set()
     for question in plan.questions:
         usable = _readable(question, evidence)
+        if missing and _hangs(question):
+            usable = []
         if question.wants == "list":
             best = relevance.ranked(question, usable)
             found = _items(best, usable)[: settings.answering.list_items]
@@ -130,6 +133,12 @@ def answer(
         else:
             missing.append(question.text)
     return Draft(claims=claims, missing=missing)
+
+
+def _hangs(question: SubQuestion) -> bool:
+    """Tell whether a part says too little to be answered where the one before it is not."""
+    own = set(content_terms(question.text, question.language))
+    return bool(question.about) and len(own) < LEAST_OWN
 
 
 def _readable(question: SubQuestion, evidence: Sequence[Evidence]) -> list[Evidence]:
