@@ -10,10 +10,8 @@ from core.language.orders import gives_orders
 from core.types import Evidence, SubQuestion
 from reasoning.rules.answering.headings import headings_of
 from reasoning.rules.answering.relevance import Relevance, Sentence
-from reasoning.rules.answering.things import things_asked
 from reasoning.rules.lexicon import STEERING, Lexicon, lexicon
 from reasoning.rules.topic import content_runs, entities
-from reasoning.rules.values.nameless import asked_act
 from reasoning.types import Nearest
 
 LEAST = 0.25  # share of the question's words that a sentence or its heading must say; by hand
@@ -103,24 +101,13 @@ def _better(
     near: Sentence | None,
     answers: Callable[[SubQuestion], bool],
 ) -> str:
-    """Return a question that the evidence answers, about its topic or the nearest passage's."""
+    """Return a question that the evidence answers: about a name it says, or the nearest section."""
     words = lexicon(question.language)
-    known = question.text
-    act = asked_act(known, words).terms  # what is done is no topic
-    done = [known[t.start : t.end] for t in analyze(known, words.language) if t.term in act]
-    for one in (*lacking, *done):
-        known = known.replace(one, " | ")
-    runs = sorted(content_runs(known, words), key=len, reverse=True)
-    if words.known.spaced:  # where nouns are known, nothing else is a topic
-        things = [one.noun for one in things_asked(question.text, words, wanted=True)]
-        runs = [run for run in runs if not {*run.split()}.isdisjoint(things)]
-    topics = [*entities(known, words), *runs]
-    topics = [POSSESSIVE.sub("", one) for one in topics if one in question.text]
-    if near is not None and near.coverage >= HALF:
-        topics += headings_of(near.evidence)[:1]
+    topics = [one for one in entities(question.text, words) if one not in lacking]
+    if near is not None:
+        topics += list(filter(None, headings_of(near.evidence)))[:1]
     for topic in list(dict.fromkeys(filter(None, topics)))[:TRIES]:
         update = {"text": topic, "query": topic, "wants": "topic"}
         if answers(question.model_copy(update=update)):
-            led = re.search(rf"{words.alternatives('determiner')}\s+{re.escape(topic)}", known)
-            return words.message("about_topic").format(topic=led.group() if led else topic)
+            return words.message("about_topic").format(topic=topic)
     return ""
