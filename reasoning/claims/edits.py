@@ -14,6 +14,7 @@ from reasoning.claims.words import OPPOSITES, RELATIONS, SETTLED, ClaimWords, Se
 # Says whether two words mean the same.
 Similar = Callable[[str, str], bool]
 NEIGHBOURS = 2  # content words on each side of a number that say what it counts; chosen
+NEVER_ENDS = frozenset(":：—–")  # a clause
 CONTENT = (WORD, NAME, UNIT)
 MINIMAL = 2  # letters of a word that a prefix denies: 'unit' is not 'it' denied
 DATED = (NUMBER, MONTH)
@@ -77,7 +78,8 @@ class Edits:
 
     def _clause(self, place: int) -> int:
         """Return the place where the clause of a token of the evidence begins."""
-        while place > 0 and not (CLOSED - {":", "："}) & set(self._text[place].before):
+        # A dash stands for a verb that is left out: "…, the chain – 420 hryvnias".
+        while place > 0 and not (CLOSED - NEVER_ENDS) & set(self._text[place].before):
             if self._text[place - 1].place != self._text[place].place:
                 break
             place -= 1
