@@ -140,6 +140,7 @@ class Commands(LazyGroup):
         "backup": "cli.upkeep.backup:backup",
         "restore": "cli.upkeep.backup:restore",
         "serve": "cli.server.serve:serve",
+        "mcp": "cli.server.mcp:mcp",
         "conversations": "cli.questions.chat:app",
         "keys": "cli.server.access:keys_app",
         "audit": "cli.server.access:audit_app",

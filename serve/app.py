@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from core.auth import AuthContext
@@ -29,6 +30,7 @@ from serve.api import admin, chat, conversations, documents, memory, recommend, 
 from serve.errors import Refused, error_body, explained, plain_body, status_of
 from serve.protocols.langserve import langserve_router
 from serve.protocols.langserve_schemas import FailureDetail
+from serve.protocols.mcp_tools import PATH, McpEndpoint
 from serve.protocols.openai import EVENTS_HEADER, openai_router
 from serve.protocols.openai_schemas import CONVERSATION_HEADER, ErrorReply
 from serve.runs.pool import RETRY_SECONDS
@@ -188,6 +190,8 @@ def make_api(services: AppState, routers: Sequence[APIRouter] | None = None) -> 
         dependencies=[Depends(check_query)],
     )
     app.state.services = services
+    app.state.mcp = McpEndpoint(services)
+    app.router.routes.append(Route(PATH, app.state.mcp, include_in_schema=False))
     for router in (*ROUTERS, *protocol_routers(services)) if routers is None else routers:
         app.include_router(router)
     document_errors(app)
@@ -210,7 +214,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     watching = asyncio.create_task(services.metrics.watch_loop())
     services.checks.start()
     try:
-        yield
+        async with app.state.mcp.running():
+            yield
     finally:
         watching.cancel()
         with suppress(asyncio.CancelledError):

@@ -20,8 +20,8 @@ class OrderEdits(Edits):
         for row, one in enumerate(self._claim):
             if not any(sense.group.startswith((OPPOSITES, RELATIONS)) for sense in one.senses):
                 continue
-            said = (at for at, each in enumerate(self._text) if same(one, each))
-            place = self._partner.get(row, next(said, None))
+            anywhere = (at for at, each in enumerate(self._text) if same(one, each))
+            place = self._partner.get(row, next(anywhere, None))
             if place is None:
                 continue
             others = [
@@ -31,7 +31,7 @@ class OrderEdits(Edits):
             ]
             if not others:
                 continue
-            behind, before = self._said_with(row, 1), self._said_with(row, -1)
+            behind, before = self._words_beside(row, 1), self._words_beside(row, -1)
             start = max((at for at in range(place + 1) if self._divides(at)), default=0)
             # What stands before both may be the subject of both, where this has none of its own.
             owns = any(at in self._free and self._text[at].is_content for at in range(start, place))
@@ -47,7 +47,7 @@ class OrderEdits(Edits):
         joined = one.word in self._words.joins | self._words.breaks
         return joined or bool(CLOSED & set(one.before)) or one.place != self._text[at - 1].place
 
-    def _said_with(self, row: int, step: int) -> list[int]:
+    def _words_beside(self, row: int, step: int) -> list[int]:
         """Return where the evidence has what stands on a side of a word in the claim's clause."""
         found: list[int] = []
         at = row + step

@@ -34,6 +34,8 @@ class Row:
 
 
 QUESTION = {"question": "How high is the flame of a candle?", "collection": "guide"}
+LISTED = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+ACCEPTED = {"Accept": "application/json, text/event-stream"}
 COMPLETION = {
     "model": "carrel:guide",
     "messages": [{"role": "user", "content": QUESTION["question"]}],
@@ -141,6 +143,7 @@ ROWS = {
     ("GET", "/v1/models"): Row("callers"),
     ("GET", "/v1/models/{model}"): Row("callers", path="/v1/models/carrel:guide"),
     ("POST", "/v1/chat/completions"): Row("callers", sends={"json": COMPLETION}),
+    ("POST", "/mcp"): Row("callers", sends={"json": LISTED, "headers": ACCEPTED}),
     **{
         (method, f"/agent{below}/{name}"): Row("callers", 200, f"/agent{given}/{name}", sends)
         for below, given in {"": "", "/c/{config_hash}": "/c/N4XyA"}.items()
@@ -156,7 +159,8 @@ def all_routes(served: Served) -> Iterator[tuple[str, str]]:
 
 
 def test_every_route_has_a_row(served: Served) -> None:
-    hidden = {("GET", "/api/v1/openapi.json")}  # the page of all routes does not list itself
+    # The page of all routes does not list itself, nor what has a protocol of its own.
+    hidden = {("GET", "/api/v1/openapi.json"), ("POST", "/mcp")}
     assert set(all_routes(served)) == set(ROWS) - hidden
     for route in make_api(served.services).routes:
         path = getattr(route, "path", None)
