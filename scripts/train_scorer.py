@@ -18,6 +18,7 @@ import random
 import re
 import sys
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,8 @@ from train_reader import LABELLED
 
 from app.session import Session
 from core.language.detect import detect_language
-from core.settings import load_settings
-from evals.corpus import AUTH, COLLECTION, build_corpus, open_corpus
+from core.settings import Settings, load_settings
+from evals.corpus import AUTH, COLLECTION, build_corpus, build_documents, open_corpus
 from evals.dataset import JudgedQuery, read_dataset, read_queries
 from models.embeddings import Reads
 from reasoning.rules.answering.features import FEATURES, features
@@ -67,6 +68,8 @@ CROSSED = 150
 HITS = 6
 LEAST_PART = 12  # letters and digits
 UNANSWERABLE = "unanswerable"
+# Collections of documents, each with a file of questions that names the lines which answer.
+COLLECTIONS, DOCUMENTS = Path(__file__).with_name("collections"), "documents_"
 
 
 def normal(text: str) -> str:
@@ -115,13 +118,35 @@ def collect(data: Path, out: Path, embedder: str, only: list[str]) -> None:
                     kept.append(row)
                 if number % 200 == 0:
                     sys.stderr.write(f"{name} {number}/{len(asked)}\n")
-        np.savez_compressed(
-            out / f"{name}.npz",
-            x=np.concatenate([one["x"] for one in kept]).astype(np.float16),
-            y=np.concatenate([one["y"] for one in kept]),
-            n=np.array([len(one["y"]) for one in kept]),
-            meta=json.dumps([one["meta"] for one in kept], ensure_ascii=False),
-        )
+        write(out, name, kept)
+    for path in sorted(COLLECTIONS.glob("*.jsonl")):
+        name = f"{DOCUMENTS}{path.stem}"
+        if not only or name in only:
+            write(out, name, list(documents_of(path, settings)))
+
+
+def documents_of(path: Path, settings: Settings) -> Iterator[dict[str, Any]]:
+    """Ask the questions of a collection of documents over them."""
+    corpus = build_documents([path.with_suffix("")], settings, lambda *_: None, None)
+    with open_corpus(corpus.settings) as session:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+            one = json.loads(line)
+            kind = "extractive" if one["gold"] else UNANSWERABLE
+            query = JudgedQuery(str(number), one["q"], type=kind, answers=tuple(one["gold"]))
+            row = one_question(session, query, f"{DOCUMENTS}{detect_language(query.text)}")
+            if row is not None:
+                yield row
+
+
+def write(out: Path, name: str, kept: list[dict[str, Any]]) -> None:
+    """Write the features of one set."""
+    np.savez_compressed(
+        out / f"{name}.npz",
+        x=np.concatenate([one["x"] for one in kept]).astype(np.float16),
+        y=np.concatenate([one["y"] for one in kept]),
+        n=np.array([len(one["y"]) for one in kept]),
+        meta=json.dumps([one["meta"] for one in kept], ensure_ascii=False),
+    )
 
 
 def one_question(session: Session, query: JudgedQuery, group: str) -> dict[str, Any] | None:
@@ -175,7 +200,7 @@ NULL_SHARE = 0.6
 # definitions, and few sentences about another thing of the same kind, which documentation is full
 # of; so these are added to what is learned.
 CODED = {"coded": 1.0, "code": -2.5}
-CAUTION = 1.0  # log odds by which an answer must be likelier than it is right, for it may mislead
+CAUTION = 0.5  # log odds by which an answer must be likelier than it is right, for it may mislead
 ADDED = {
     "subject": 1.5,
     "listed": 2.5,
@@ -203,7 +228,9 @@ def groups_of(path: Path, kind: str) -> list[Group]:
     ends = np.cumsum(kept["n"])
     cut = zip(ends - kept["n"], ends, meta, strict=True)
     groups = [(x[a:b], y[a:b], one) for a, b, one in cut]
-    if path.stem.startswith(LABELLED):  # each sentence is labelled: what was not found is not there
+    if path.stem.startswith(
+        (LABELLED, DOCUMENTS)
+    ):  # each sentence is labelled: what was not found is not there
         groups = [
             (x, y, one if y.any() else {**one, "group": UNANSWERABLE}) for x, y, one in groups
         ]
@@ -314,7 +341,8 @@ def train(folder: Path, target: Path, kinds: list[str]) -> None:
     for name in kinds:
         sets = {path.stem: groups_of(path, name) for path in sorted(folder.glob("*.npz"))}
         for left in sets:
-            # The three xquad sets hold the same questions, so they are left out together.
+            # The three xquad sets hold the same questions, and one hand wrote the collections, so
+            # they are left out together.
             same = {one for one in sets if one[:5] == left[:5]}
             others = [g for key, kept in sets.items() if key not in same for g in kept]
             for group, row in measure(sets[left], *fit(others or sets[left])).items():
