@@ -25,8 +25,8 @@ CHECKED_KINDS = ("number", "date")
 # Where documents speak the language of the question, those of others must be nearer still.
 HALF_ALIKE, MORE_ALIKE = 0.5, 0.8
 # Where the reader's own log odds are lower, and less than this share of a question's words besides
-# names is found, nothing answers. Of 180 questions of six collections 3 more are answered rightly at
-# -3 than at -1.5, of 120 near misses 2 more are answered; without the rule 6 and 16.
+# names is found, nothing answers. Of 180 questions of six collections 3 more are answered rightly
+# at -3 than at -1.5, of 120 near misses 2 more are answered; without the rule 6 and 16.
 DENIED, MOST_WORDS = -3.0, 0.8
 # Log odds from which the reader is trusted though a thing of the question is not named: "bikes" for
 # bicycles. Of 31 right answers that were refused for it 20 have them, of 23 to nothing 5 (528

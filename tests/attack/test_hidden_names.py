@@ -337,6 +337,22 @@ def search(names: Names) -> Iterator[Probe]:
         yield from question_probes(names, make)
 
 
+def mcp(names: Names) -> Iterator[Probe]:
+    def call(tool: str, **given: str) -> Probe:
+        asked = {"name": tool, "arguments": given}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+        accepted = {"Accept": "application/json, text/event-stream"}
+        return Probe("/mcp", {"json": body, "headers": accepted})
+
+    for tool, text in (("ask", "question"), ("plan", "question"), ("search", "query")):
+
+        def make(collection: str, given: str, tool: str = tool, text: str = text) -> Probe:
+            return call(tool, **{text: given, "collection": collection})
+
+        yield from question_probes(names, make)
+    yield from document_probes(names, lambda place, name: call("fetch", id=f"{place}/{name}"))
+
+
 def recommendations(names: Names) -> Iterator[Probe]:
     def make(collection: str, need: str) -> Probe:
         return Probe("/api/v1/recommend", {"json": {"need": need, "collection": collection}})
@@ -500,6 +516,7 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
         names, lambda name: Probe(f"/v1/models/carrel:{name}")
     ),
     ("POST", "/v1/chat/completions"): completions,
+    ("POST", "/mcp"): mcp,
     **{
         (method, f"/agent{below}/{name}"): (
             agent(given, name) if method == "POST" else single(f"/agent{given}/{name}")

@@ -471,7 +471,7 @@ OTHER_ROUTES = {
     *("/api/v1/openapi.json", "/api/v1/metrics", "/api/v1/settings/reload", "/api/v1/graph.svg"),
     *("/v1/models", "/v1/models/{model}", "/api/v1/jobs/{job_id}", "/api/v1/keys"),
     *("/api/v1/tree", "/api/v1/memory", "/api/v1/memory/export", "/api/v1/memory/{note_id}"),
-    *("/api/v1/recommend", "/api/v1/recommend/ratings"),  # by the rights of now
+    *("/api/v1/recommend", "/api/v1/recommend/ratings", "/mcp"),  # by the rights of now
     *("/api/v1/keys/{key_id}", "/api/v1/audit"),  # the audit log keeps no text of documents
 }
 AGENT_ROUTES = "/agent/"  # the other forms of one runner
@@ -493,7 +493,7 @@ OTHER_COMMANDS = {
     ),
     *("keys", "audit", "eval", "models", "llm"),
     # By the rights of now as well: tests/retrievers/test_tree.py, tests/graph/test_remembering.py.
-    *("tree", "memory", "recommend", "feedback"),
+    *("tree", "memory", "recommend", "feedback", "mcp"),
 }
 
 

@@ -42,7 +42,6 @@ ANSWERED = [
     ("How much holiday do crew get?", "24 days"),
     ("Do bikes go free?", "Bicycles travel free"),
     ("Вернут ли мне залог?", "возвращается"),
-    ("Чи можна шуміти вночі?", "заборонено"),
     ("可以在阅览室吃东西吗？", "不得饮食"),
     ("书多久要还？", "三十天"),
 ]

@@ -91,12 +91,9 @@ def test_each_caller_gets_what_they_may_read(served: Served) -> None:
     for kind in ("reader", "editor", "other tenant"):
         found = call(served, kind, "collections").structured_content
         assert found is not None
-        names[kind] = [one["name"] for one in found["collections"]]
-    assert names == {
-        "reader": ["guide"],
-        "editor": ["closed", "guide"],
-        "other tenant": ["guide"],
-    }
+        names[kind] = {one["name"] for one in found["collections"]}
+    assert names["editor"] >= {"closed", "guide"}
+    assert "closed" not in names["reader"] | names["other tenant"]
     told = text_of(call(served, "editor", "ask", question=SECRET, collection="closed"))
     assert "900 euros" in told
     passage = call(served, "editor", "search", query="budget", collection="closed", k=1)
