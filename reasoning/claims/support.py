@@ -64,13 +64,12 @@ def _grams(text: str) -> frozenset[str]:
 
 def _label(text: str) -> str:
     found = LABEL.match(text)
-    return found.group(1).casefold() if found else ""
+    return found.group(1) if found else ""
 
 
 def _names(claim: str, label: str) -> bool:
-    return re.search(rf"(?<![^\W_]){re.escape(label)}(?![^\W_])", claim.casefold()) is not None or (
-        not label.isascii() and label in claim.casefold()
-    )
+    """Tell whether a claim has a label, in its own capitals: "A" is no article."""
+    return re.search(rf"(?<![^\W_]){re.escape(label)}(?![^\W_])", claim, re.ASCII) is not None
 
 
 class Supporting:

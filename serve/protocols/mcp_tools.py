@@ -36,6 +36,7 @@ INSTRUCTIONS = (
     "`search` finds passages, whose `id` `fetch` reads with what stands around it."
 )
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+DIGITS = 10  # of the number of a passage, at most; chosen
 AROUND = 20  # passages before and behind one that is fetched, and at most of a document; chosen
 Asked = Context[Any, Any]
 Verify = Callable[[Asked], AuthContext]
@@ -146,6 +147,8 @@ class McpTools:
             raise ToolError(f"there is no such document that you may see: {name}")
         span = (0, 2 * AROUND) if place is None else (place - AROUND, place + AROUND)
         listed = catalogue.list_passages(auth, found, document_id, *span)
+        if not listed:
+            raise ToolError(f"there is no such passage: {name}")
         named = self._services.audit.log.document(document_id)
         self._record(auth, "passages", collection, listed, **named)
         return {
@@ -194,7 +197,7 @@ def make_mcp(services: AppState, verify: Verify) -> MCPServer[Any]:
 def _place_of(name: str, known: Sequence[str]) -> tuple[str, str, int | None]:
     """Return the collection, the document and the passage that an id names."""
     path, _, place = name.rpartition("#")
-    if not path or not place.isdecimal():
+    if not path or not (place.isascii() and place.isdecimal() and len(place) < DIGITS):
         path, place = name, ""
     for one in sorted(known, key=len, reverse=True):
         if path.startswith(f"{one}/"):

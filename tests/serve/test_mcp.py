@@ -140,6 +140,8 @@ def test_nobody_gets_in_without_a_key(served: Served, kind: str) -> None:
         ("search", {"query": "x", "collection": "none"}, "the collection must exist: none"),
         ("fetch", {"id": "nothing"}, "an id is one that `search` gives"),
         ("fetch", {"id": "guide/none.md"}, "there is no such document that you may see"),
+        ("fetch", {"id": "guide/candle.md#999"}, "there is no such passage"),
+        ("fetch", {"id": f"guide/candle.md#{'9' * 30}"}, "there is no such document"),
         ("nothing", {}, "nothing"),
     ],
 )
