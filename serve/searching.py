@@ -11,13 +11,17 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from core.auth import AuthContext
 from core.metadata import MOST_FILTERS as MOST
-from core.metadata import as_texts
+from core.metadata import as_texts, parse_filters
 from core.question import checked_question, joined_names
 from core.time_limit import TimeLimit, limited_time
 
 if TYPE_CHECKING:
     from app.session import Session
+    from serve.services import AppState
+    from stores.sqlite.catalogue import Collection
     from tools.types import ToolResult
+
+Span = tuple[int, int]
 
 
 SearchName = Literal["hybrid", "linked", "vector", "keyword", "classic"]
@@ -67,6 +71,52 @@ def find_passages(
             arguments["links"] = name == "linked" or tools.settings.links.channel
         found = tools.run(TOOLS[name], arguments, auth, deadline)
     return replace(found, evidence=found.evidence[:k])
+
+
+def search_on_record(
+    services: AppState,
+    auth: AuthContext,
+    query: str,
+    collection: str,
+    name: SearchName,
+    k: int,
+    where: Sequence[str] = (),
+) -> ToolResult:
+    """Return what `find_passages` finds, and write it into the audit log."""
+    found = find_passages(services.session, auth, query, collection, name, k, where)
+    services.audit.record(
+        "retrieval",
+        auth,
+        tool=TOOLS[name],
+        collection=collection,
+        filter=auth.narrowed(parse_filters(list(where))).describe(),
+        evidence=[one.chunk_id for one in found.evidence],
+        **services.audit.question(query),
+    )
+    return found
+
+
+def passages_on_record(
+    services: AppState, auth: AuthContext, collection: Collection, document_id: str, span: Span
+) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
+    """Return a document that the caller may see and its passages, and write that into the log.
+
+    `span` holds the numbers of the first passage and of the last. None where the caller sees none.
+    """
+    document = services.catalogue.describe_document(auth, collection, document_id)
+    if document is None:
+        return None
+    listed = services.catalogue.list_passages(auth, collection, document_id, *span)
+    services.audit.record(
+        "retrieval",
+        auth,
+        tool="passages",
+        collection=collection.name,
+        evidence=[one["chunk_id"] for one in listed],
+        filter=auth.describe(),
+        **services.audit.log.document(document_id),
+    )
+    return document, listed
 
 
 def _join_names(given: object) -> object:

@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.auth import AuthContext
 from core.errors import CarrelError
-from core.metadata import parse_filters
 from graph.context import PipelineName
 from serve.access.guard import unexpected_body
 from serve.api.shapes import ANSWERED, FOUND
@@ -21,12 +20,11 @@ from serve.errors import error_body
 from serve.questions import Question, Utterance, turns_of
 from serve.runs.following import FollowedRun, begin_run, cancel_when_gone, event_stream
 from serve.searching import (
-    TOOLS,
     Collections,
     Filters,
     SearchName,
     describe_passages,
-    find_passages,
+    search_on_record,
 )
 from serve.services import AppState, Caller, Services, check_standing, while_standing
 from serve.telemetry.logs import log
@@ -148,15 +146,4 @@ def _search_and_record(
     services: AppState, auth: AuthContext, body: SearchRequest
 ) -> dict[str, Any]:
     wanted = (body.query, body.collection, body.pipeline, body.k, body.where)
-    session = services.session
-    found = describe_passages(session, find_passages(session, auth, *wanted))
-    services.audit.record(
-        "retrieval",
-        auth,
-        tool=TOOLS[body.pipeline],
-        collection=body.collection,
-        filter=auth.narrowed(parse_filters(body.where)).describe(),
-        evidence=[one["chunk_id"] for one in found["results"]],
-        **services.audit.question(body.query),
-    )
-    return found
+    return describe_passages(services.session, search_on_record(services, auth, *wanted))

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect
 from core.auth import AuthContext, checked_principal
 from core.errors import CallerError
 from serve.errors import NotFound, Refused
+from serve.searching import passages_on_record
 from serve.services import AppState, Caller, DocumentWriter, Services, check_standing, with_role
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import WriteAccess
@@ -101,17 +102,11 @@ async def passages(
 
     def read() -> dict[str, Any]:
         found = _find_collection(services, auth, collection, document_id)
-        document = services.catalogue.describe_document(auth, found, document_id)
-        if document is None:
-            raise _missing(document_id)
         span = around - before, around + after
-        listed = services.catalogue.list_passages(auth, found, document_id, *span)
-        given = {"evidence": [one["chunk_id"] for one in listed], "filter": auth.describe()}
-        facts = {"tool": "passages", "collection": collection, **given}
-        services.audit.record(
-            "retrieval", auth, **facts, **services.audit.log.document(document_id)
-        )
-        return {"document": document, "passages": listed}
+        shown = passages_on_record(services, auth, found, document_id, span)
+        if shown is None:
+            raise _missing(document_id)
+        return {"document": shown[0], "passages": shown[1]}
 
     return await services.runner.do(auth, read)
 

@@ -26,7 +26,7 @@ from core.errors import CarrelError
 from core.question import checked_question
 from serve.errors import explained, new_id
 from serve.questions import Question, storable
-from serve.searching import describe_passages, find_passages
+from serve.searching import describe_passages, passages_on_record, search_on_record
 from serve.services import AppState, caller, check_standing
 from serve.telemetry.logs import log
 
@@ -128,13 +128,11 @@ class McpTools:
         return done
 
     def _passages(self, auth: AuthContext, query: str, collection: str, k: int) -> dict[str, Any]:
-        found = find_passages(self._session, auth, query, collection, "hybrid", k)
+        found = search_on_record(self._services, auth, query, collection, "hybrid", k)
         described = describe_passages(self._session, found)
         for one, item in zip(described["results"], found.evidence, strict=True):
             name = one["collection"] or collection
             one["id"] = f"{name}/{one['document_id']}#{item.ordinal}"
-        asked = self._services.audit.question(query)
-        self._record(auth, "search", collection, described["results"], **asked)
         return described
 
     def _document(self, auth: AuthContext, name: str) -> dict[str, Any]:
@@ -142,15 +140,11 @@ class McpTools:
         known = [one.name for one in catalogue.visible_collections(auth)]
         collection, document_id, place = _place_of(name, known)
         found = catalogue.visible_collection(auth, collection)
-        described = catalogue.describe_document(auth, found, document_id)
-        if described is None:
-            raise ToolError(f"there is no such document that you may see: {name}")
         span = (0, 2 * AROUND) if place is None else (place - AROUND, place + AROUND)
-        listed = catalogue.list_passages(auth, found, document_id, *span)
-        if not listed:
-            raise ToolError(f"there is no such passage: {name}")
-        named = self._services.audit.log.document(document_id)
-        self._record(auth, "passages", collection, listed, **named)
+        shown = passages_on_record(self._services, auth, found, document_id, span)
+        if shown is None or not shown[1]:
+            raise ToolError(f"there is no such document, or passage, that you may see: {name}")
+        described, listed = shown
         return {
             "id": name,
             "title": described["title"],
@@ -169,18 +163,6 @@ class McpTools:
             "operations": [one.model_dump() for one in operations],
             "warnings": [*self._session.warnings, *notes],
         }
-
-    def _record(
-        self,
-        auth: AuthContext,
-        tool: str,
-        collection: str,
-        passages: Sequence[dict[str, Any]],
-        **facts: Any,  # noqa: ANN401 - what an audit row holds
-    ) -> None:
-        chunks = [one["chunk_id"] for one in passages]
-        facts |= {"tool": tool, "collection": collection, "filter": auth.describe()}
-        self._services.audit.record("retrieval", auth, evidence=chunks, **facts)
 
 
 def make_mcp(services: AppState, verify: Verify) -> MCPServer[Any]:
