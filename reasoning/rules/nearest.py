@@ -21,6 +21,7 @@ UPPER = "[A-ZА-ЯҐЄІЇЁ]"
 CAPITALS = re.compile(
     rf"(?<!\w){UPPER}[^\W一-鿿]*(?:['’][a-z]+)?(?:\s{UPPER}[^\W一-鿿]*(?:['’][a-z]+)?)+"
 )
+NUMBERED = re.compile(r"^\W*\d+(?:\.\d+)*[.)、]?\s+")  # before a heading
 TRIES = 3  # topics that are tried as a better question; each is graded; chosen, not measured
 
 
@@ -105,7 +106,7 @@ def _better(
     words = lexicon(question.language)
     topics = [one for one in entities(question.text, words) if one not in lacking]
     if near is not None:
-        topics += list(filter(None, headings_of(near.evidence)))[:1]
+        topics += [NUMBERED.sub("", one) for one in headings_of(near.evidence) if one][:1]
     for topic in list(dict.fromkeys(filter(None, topics)))[:TRIES]:
         update = {"text": topic, "query": topic, "wants": "topic"}
         if answers(question.model_copy(update=update)):

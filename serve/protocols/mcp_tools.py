@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from core.auth import AuthContext
 from core.budget import Usage
 from core.distribution import program_version
-from core.errors import CarrelError
+from core.errors import CarrelError, shorten
 from core.question import checked_question
 from serve.errors import explained, new_id
 from serve.questions import Question, storable
@@ -143,7 +143,9 @@ class McpTools:
         span = (0, 2 * AROUND) if place is None else (place - AROUND, place + AROUND)
         shown = passages_on_record(self._services, auth, found, document_id, span)
         if shown is None or not shown[1]:
-            raise ToolError(f"there is no such document, or passage, that you may see: {name}")
+            raise ToolError(
+                f"there is no such document, or passage, that you may see: {shorten(name)}"
+            )
         described, listed = shown
         return {
             "id": name,
@@ -184,7 +186,9 @@ def _place_of(name: str, known: Sequence[str]) -> tuple[str, str, int | None]:
     for one in sorted(known, key=len, reverse=True):
         if path.startswith(f"{one}/"):
             return one, path[len(one) + 1 :], int(place) if place else None
-    raise ToolError(f"an id is one that `search` gives, COLLECTION/DOCUMENT#PASSAGE: {name}")
+    raise ToolError(
+        f"an id is one that `search` gives, COLLECTION/DOCUMENT#PASSAGE: {shorten(name)}"
+    )
 
 
 class McpEndpoint:

@@ -36,6 +36,7 @@ The booking hall closes at 19:30 on Fridays.
 借出的图书须在三十天内归还，逾期每天收取两角。
 阅览室内不得饮食。
 遗失借书证补办需交十元。
+图书室每天上午八点开门。周日推迟到十点。
 """,
 }
 ANSWERED = [
@@ -44,9 +45,11 @@ ANSWERED = [
     ("Вернут ли мне залог?", "возвращается"),
     ("可以在阅览室吃东西吗？", "不得饮食"),
     ("书多久要还？", "三十天"),
+    ("图书室周日几点开门？", "十点"),
 ]
 REFUSED = [
     "Who founded the ferry?",
+    "When does the booking hall close on Mondays?",
     "How much does the captain earn?",
     "Хто власник кемпінгу?",
     "图书室有多少本书？",

@@ -32,6 +32,7 @@ from reasoning.rules.answering.relevance import (
     VECTOR_SCORE,
     Relevance,
     Sentence,
+    is_of_day,
 )
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.grade import ANSWERS, PARTLY
@@ -178,11 +179,20 @@ def _sentences(
         if following is None:
             break
         chosen.append(following)
+    if chosen and is_of_day(wanted, chosen[0].text, chosen[0].evidence.language) is None:
+        # What holds on the day asked for may be an exception to what holds on all.
+        chosen += [one for one in everything if _is_exception(one, chosen[0], wanted)][:1]
     claims = _section(chosen, evidence, wanted) or _claims(chosen, evidence, wanted)
     claims = [one.model_copy(update={"confidence": confidence}) for one in claims]
     if chosen and wanted.wants == "yesno":
         claims[0] = claims[0].model_copy(update={"verdict": _verdict(chosen[0], wanted)})
     return claims
+
+
+def _is_exception(one: Sentence, first: Sentence, wanted: QueryTerms) -> bool:
+    """Tell whether a sentence beside another names the day asked for."""
+    beside = one.chunk_id == first.chunk_id and one.start != first.start and one.is_answer
+    return beside and is_of_day(wanted, one.text, one.evidence.language) is True
 
 
 def _is_withheld(likeliest: Sentence, allowed: Sentence) -> bool:

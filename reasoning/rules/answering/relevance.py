@@ -25,7 +25,9 @@ from core.time_limit import current_limit
 from core.types import Evidence, SubQuestion, TermWeights
 from languages.language import find_language, read_yaml
 from models.embeddings import Embedder, Reads, SpanPassage, Vectors
-from reasoning.claims.tokens import MONTH, NUMBER, claim_tokens
+from reasoning.claims.alignment import same
+from reasoning.claims.tokens import MONTH, NUMBER, ClaimToken, claim_tokens
+from reasoning.claims.words import OPPOSITES
 from reasoning.rules.answering.features import FEATURES, Candidate, features, spoken_in
 from reasoning.rules.answering.headings import heading_of
 from reasoning.rules.answering.wanted import QueryTerms, analyse
@@ -40,6 +42,57 @@ BYTES = 700  # of a passage; some 150 pieces in every script, as the reader was 
 # reader's own are cut at, so that one feature never outweighs all others (both by hand).
 UNREAD, MOST = -8.0, 12.0
 UNREADABLE = frozenset({*RECORD_KINDS, CODE_KIND})  # it was trained on prose
+
+
+OTHER_DAY = 10.0  # log odds that a sentence of another day loses, which leaves none (by hand)
+
+
+def is_of_day(wanted: QueryTerms, text: str, language: str) -> bool | None:
+    """Tell whether a text names a day, season or time of day that a question does, or another.
+
+    None where one of them names none, or they are in two languages.
+    """
+    asked = _days(wanted.text, wanted.language)
+    days = _days(text, language) if asked and language == wanted.language else ()
+    return all(_covers(days, one) for one in asked) if days else None
+
+
+def _is_of_other_day(wanted: QueryTerms, one: Candidate) -> bool:
+    text = one.evidence.text[one.start : one.end]
+    other = is_of_day(wanted, text, one.evidence.language) is False
+    return other and not lexicon(wanted.language).found("exclusive", text)
+
+
+def _covers(days: Sequence[ClaimToken], asked: ClaimToken) -> bool:
+    """Tell whether days are, or lead from one to another over, one asked for.
+
+    Those of no common group, as "weekday" and "Monday", may cover each other.
+    """
+    if any(same(asked, one) for one in days):
+        return True
+    groups = {one.group: int(one.side) for one in asked.senses if one.group.startswith(OPPOSITES)}
+    sides = [
+        (sense.group, int(sense.side))
+        for one in days
+        for sense in one.senses
+        if sense.group in groups
+    ]
+    if not sides:
+        return bool(days)
+    (group, first), (_, last) = sides[0], sides[-1]
+    inside = first <= groups[group] <= last
+    return inside if first <= last else not last < groups[group] < first
+
+
+@lru_cache(maxsize=4096)
+def _days(text: str, language: str) -> tuple[ClaimToken, ...]:
+    """Return the words of a text that name a day, a season or a time of day."""
+    spans = [one.span() for one in lexicon(language).all_of("day_name", text)]
+    return tuple(
+        one
+        for one in (claim_tokens(text, language) if spans else ())
+        if any(start < one.end and one.start < end for start, end in spans)
+    )
 
 
 class ReaderScore(NamedTuple):
@@ -320,6 +373,10 @@ class Relevance:
                 alone if one.evidence.kind in UNREADABLE else share * both + (1 - share) * alone
                 for one, alone, both in zip(found, odds, joint, strict=True)
             ]
+        odds = [
+            alone - OTHER_DAY * _is_of_other_day(wanted, one)
+            for one, alone in zip(found, odds, strict=True)
+        ]
         made = [
             Sentence.of(candidate, one, reading, meaning=meaning, form=wanted.form)
             for candidate, one, reading in zip(found, odds, read, strict=True)
