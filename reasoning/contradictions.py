@@ -192,7 +192,8 @@ class Asked:
         }
         # Of what is allowed any number is the most: "up to twelve books", "eight books".
         self.permits = any(one.has(MODALITY) for one in tokens)
-        self.repeats = self._names("repeatable", language)
+        # What was done may have been done again; what may be done is a rule.
+        self.repeats = self._names("repeatable", language) and not self.permits
         self.one_sided = [name for name in ONE_SIDED if not self._names(name, language)]
         self.language = language
 

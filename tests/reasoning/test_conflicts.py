@@ -28,12 +28,20 @@ def ask(text: str, language: str = "en", wants: AnswerKind = "text") -> Asked:
     )
 
 
+DRILL = "How long may a drill be borrowed?"
 LOGS, BUILT = "How long are server logs kept?", "When was the Alder Mill built?"
 
 
 @pytest.mark.parametrize(
     ("question", "wants", "language", "left", "right"),
     [
+        (
+            DRILL,
+            "number",
+            "en",
+            "A drill may be borrowed for {7 days}.",
+            "A drill may be borrowed for {3 days}.",
+        ),
         (
             LOGS,
             "number",

@@ -87,12 +87,9 @@ def _covers(days: Sequence[ClaimToken], asked: ClaimToken) -> bool:
 @lru_cache(maxsize=4096)
 def _days(text: str, language: str) -> tuple[ClaimToken, ...]:
     """Return the words of a text that name a day, a season or a time of day."""
-    spans = [one.span() for one in lexicon(language).all_of("day_name", text)]
-    return tuple(
-        one
-        for one in (claim_tokens(text, language) if spans else ())
-        if any(start < one.end and one.start < end for start, end in spans)
-    )
+    # Each alone: "周六十点" would be cut into a week and sixty.
+    names = (one.group() for one in lexicon(language).all_of("day_name", text))
+    return tuple(token for name in names for token in claim_tokens(name, language))
 
 
 class ReaderScore(NamedTuple):
