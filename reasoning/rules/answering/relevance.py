@@ -19,8 +19,9 @@ import numpy as np
 
 from core.errors import OperatorError
 from core.language.orders import gives_orders
-from core.language.passages import CODE_KIND, spans_of
+from core.language.passages import CODE_KIND, TABLE, spans_of
 from core.language.sentences import sentence_spans
+from core.language.table_rows import PAIR, cells_of
 from core.time_limit import current_limit
 from core.types import Evidence, SubQuestion, TermWeights
 from languages.language import find_language, read_yaml
@@ -298,6 +299,8 @@ def _is_answer(one: Candidate, *, read: bool) -> bool:
     if one.evidence.kind == "record":
         return one.evidence.ordinal == 0  # not what a document says at its head about itself
     text = one.evidence.text[one.start : one.end]
+    if one.heads and one.evidence.kind == TABLE and len(cells_of(text)) > PAIR:
+        return False
     shown = "".join(text.split())
     drawn = sum(character.isalnum() for character in shown) < WRITTEN * len(shown)
     short = one.heads or (one.value("unfinished") and one.value("short"))
