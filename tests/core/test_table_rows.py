@@ -17,7 +17,7 @@ def test_cells_have_the_names_of_their_columns() -> None:
 
 def test_empty_cells_are_left_out() -> None:
     assert write_cells(label_cells(HEADER, "Single | 4 EUR | ")) == "Single — Adults: 4 EUR"
-    assert write_cells(label_cells("| A | B | C", " | 4 | 5")) == "B: 4; C: 5"
+    assert write_cells(label_cells("A | B | C", " | 4 | 5")) == "B: 4; C: 5"
 
 
 @pytest.mark.parametrize("row", ["", "Single", "Single | 4 EUR", "a | b | c | d"])
