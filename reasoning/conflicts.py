@@ -105,11 +105,16 @@ def _others(
         yield other.cited(0, len(other.text))
     asked = Asked(question, item.language)
     for other, mine, theirs in _read_beside(first, item, question, usable, seen):
-        if mine is None or theirs is None or not asked.contradict(mine, theirs):
-            theirs = _denial(asked, first, item, other)
-        if theirs is not None:
+        if mine is not None and theirs is not None and asked.contradict(mine, theirs):
             seen.add(other.document_key)
             yield other.cited(theirs.start, theirs.end)
+    for other in evidence:  # what denies the answer need not seem one
+        known = other.document_key in seen or other.kind in APART
+        if not known and other.language == item.language:
+            denial = _denial(asked, first, item, other)
+            if denial is not None:
+                seen.add(other.document_key)
+                yield other.cited(denial.start, denial.end)
 
 
 def _read(item: Evidence, question: SubQuestion) -> Assertion | None:
@@ -121,10 +126,10 @@ def _read(item: Evidence, question: SubQuestion) -> Assertion | None:
 
 
 def _denial(asked: Asked, first: Citation, item: Evidence, other: Evidence) -> Assertion | None:
-    """Return the sentence of another document that denies one which is cited."""
+    """Return the sentence of another document that denies one which is cited, or revalues it."""
     for mine in _statements(item, first.start, first.end):
         for theirs in _statements(other, 0, len(other.text)):
-            if asked.is_denied(mine, theirs):
+            if asked.is_denied(mine, theirs) or asked.is_revalued(mine, theirs):
                 return theirs
     return None
 

@@ -75,6 +75,14 @@ class Assertion:
                 found.append(after)
         return found
 
+    def valued(self, place: int) -> Assertion:
+        """Return the statement with a token of it as its value."""
+        token = self.tokens[place]
+        span = self.start + token.start, self.start + token.end
+        return Assertion(
+            self.item, AnswerSpan(start=self.start, end=self.end, value=span, odds=self.odds)
+        )
+
     @staticmethod
     def _counts(one: ClaimToken) -> bool:
         return one.role in (UNIT, WORD) and not CLOSED & set(one.before)
@@ -195,6 +203,7 @@ class Asked:
         # What was done may have been done again; what may be done is a rule.
         self.repeats = self._names("repeatable", language) and not self.permits
         self.one_sided = [name for name in ONE_SIDED if not self._names(name, language)]
+        self.numbers = any(one.role in (NUMBER, MONTH) for one in self.content)
         self.language = language
 
     def _names(self, name: str, language: str) -> bool:
@@ -210,6 +219,7 @@ class Asked:
             return False
         if self.wants == "yesno":
             differs = bool(self._denies(one)) != bool(self._denies(other))
+            differs = differs or bool(self.numbers and self._differ(one, other))
             return differs and not self._is_apart(one, other)
         if not (one.value and other.value):
             return False
@@ -405,7 +415,9 @@ class Asked:
             if one.says(word) == other.says(word):
                 continue
             if self.wants == "yesno" and (
-                _opposite(word, one, self) or _opposite(word, other, self)
+                word.role in (NUMBER, MONTH)  # which is what is asked
+                or _opposite(word, one, self)
+                or _opposite(word, other, self)
             ):
                 continue
             named = word.role in (NAME, NUMBER, MONTH) or word in self.modifiers
@@ -472,6 +484,18 @@ class Asked:
         return any(
             contradict(mine, theirs, self.words) for mine in one.rest for theirs in other.rest
         )
+
+    def is_revalued(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether two sentences say the same but for a number, so that one must be wrong."""
+        if 2 * len(one.keys & other.keys) < max(len(one.keys), len(other.keys)):
+            return False  # cheaper than to align them
+        aligned = align(one.tokens, other.tokens)
+        partner = {**aligned.moved, **aligned.matched}
+        ours = [at for at in range(len(one.tokens)) if at not in partner]
+        theirs = [at for at in range(len(other.tokens)) if at not in partner.values()]
+        if len(ours) != 1 or len(theirs) != 1 or len(partner) <= LEAST:
+            return False
+        return self.contradict(one.valued(ours[0]), other.valued(theirs[0]))
 
     def is_denied(self, one: Assertion, other: Assertion) -> bool:
         """Tell whether two sentences say the same but for a denial or a word and its opposite."""

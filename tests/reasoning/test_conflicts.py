@@ -36,6 +36,13 @@ LOGS, BUILT = "How long are server logs kept?", "When was the Alder Mill built?"
     ("question", "wants", "language", "left", "right"),
     [
         (
+            "Can I park free for 60 minutes?",
+            "yesno",
+            "en",
+            "Visitors may park free for {60 minutes}.",
+            "Visitors may park free for {30 minutes}.",
+        ),
+        (
             DRILL,
             "number",
             "en",
@@ -412,10 +419,22 @@ def test_another_subject_is_no_conflict(question: str, title: str) -> None:
     )
 
 
-def test_evidence_that_does_not_answer_is_no_conflict() -> None:
-    weak = NEW.model_copy(update={"grades": {"q1": 1}})
+@pytest.mark.parametrize(
+    ("question", "text", "conflicts"),
+    [
+        ("How long are logs kept?", NEW.text, True),
+        ("How long are logs kept?", "All server logs must not be kept for 14 days.", True),
+        ("How long are logs kept?", "The team stores what servers log for 90 days.", False),
+        ("How long are logs kept?", "All server logs are kept in 90 folders for days.", False),
+    ],
+)
+def test_what_denies_an_answer_need_not_answer_itself(
+    question: str, text: str, conflicts: bool
+) -> None:
+    weak = piece("weak", text).model_copy(update={"grades": {"q1": 1}})
     claims = [said(OLD, START, len(OLD.text))]
-    assert find_conflicts(claims, asked("How long are logs kept?"), [OLD, weak]) == ([], [])
+    found = find_conflicts(claims, asked(question), [OLD, weak])[1]
+    assert bool(found) == conflicts
 
 
 def test_a_sentence_of_chinese_is_compared_by_its_characters() -> None:

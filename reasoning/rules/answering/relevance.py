@@ -59,6 +59,8 @@ def is_of_day(wanted: QueryTerms, text: str, language: str) -> bool | None:
 
 
 def _is_of_other_day(wanted: QueryTerms, one: Candidate) -> bool:
+    if wanted.wants == "yesno":  # "Open on Sunday?" is answered by "from Monday to Friday"
+        return False
     text = one.evidence.text[one.start : one.end]
     other = is_of_day(wanted, text, one.evidence.language) is False
     return other and not lexicon(wanted.language).found("exclusive", text)
