@@ -12,6 +12,7 @@ from reasoning.claims.tokens import CLOSED, MONTH, NAME, NUMBER, WORD, ClaimToke
 from reasoning.claims.words import RELATIONS, WIDE, Sense
 
 LIMITS = frozenset({"quantifier", "condition"})
+ORDER = "order"  # of what is left out: "after they have paid"
 FUTURE, FALSITY = frozenset({"future"}), frozenset({"falsity"})
 YEAR = re.compile(r"#(?:1[89]|20)\d\d")
 OBLIGES = Sense("modality", "2")  # "must", in every language's table
@@ -63,17 +64,23 @@ class OperatorEdits(Edits):
 
     def _left_out(self) -> str:
         for place in self._free:
-            sense = self._operator(self._text, place)
+            sense = self._operator(self._text, place) or self._sequence(place)
             if sense is None or sense.group == "universal":
                 continue
-            if sense.group == "occasion" and not self._rules(place):
+            if sense.group in ("occasion", ORDER) and not self._rules(place):
                 continue
             if sense.group == "negation" and self._by_prefix(self._text, place, self._claim):
                 continue
-            holds = self._holds_for_all if sense.group in WIDE else self._holds_for_kept
+            holds = self._holds_for_all if sense.group in {*WIDE, ORDER} else self._holds_for_kept
             if holds(place):
                 return self._differs(sense, self._text[place].text)
         return ""
+
+    def _sequence(self, place: int) -> Sense | None:
+        """Return what a word says that tells what comes first: "after", in the evidence."""
+        one = self._text[place]
+        related = any(sense.group.startswith(RELATIONS) for sense in one.senses)
+        return Sense(ORDER, one.word) if related and not one.is_content else None
 
     def _restricted(self) -> str:
         """Find what limits a permission left out: "…, but only once"."""
