@@ -235,6 +235,19 @@ class Asked:
         differ = self._differ(one, other) and not self._lacks(one, other)
         return differ and self._have_own_cases(one, other)
 
+    def is_case_beside(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether two sentences say the same but for one number and one word: of children."""
+        if self.wants in ("list", "topic", "yesno") or one.keys.isdisjoint(other.keys):
+            return False
+        aligned = align(one.tokens, other.tokens)
+        partner = {**aligned.moved, **aligned.matched}
+        ours = [at for at in _numbered(one) if at not in partner]
+        theirs = [at for at in _numbered(other) if at not in partner.values()]
+        if len(ours) != 1 or len(theirs) != 1:
+            return False
+        mine, its = one.valued(ours[0]), other.valued(theirs[0])
+        return self._differ(mine, its) and self._exchange_a_word(mine, its)
+
     def _differ(self, one: Assertion, other: Assertion) -> bool:
         """Tell whether the values differ, so that only one can be right."""
         if any(word.role in (NUMBER, MONTH) for word in one.value):
@@ -516,6 +529,10 @@ class Asked:
         lacking = [word for word in self.content if one.says(word) and not other.says(word)]
         # A word of the sentence that the other lacks may be what the other denies.
         return (len(denials) + opposite) % 2 == 1 and all(map(one.has, lacking))
+
+
+def _numbered(one: Assertion) -> list[int]:
+    return [at for at, token in enumerate(one.tokens) if token.role in (NUMBER, MONTH)]
 
 
 def _own_part(words: list[ClaimToken], other: Assertion) -> list[ClaimToken]:

@@ -513,3 +513,39 @@ def test_what_holds_in_any_case_contradicts_what_holds_in_one() -> None:
     plain = statement("Dogs are allowed.", "en")
     assert asked_one.contradict(allowed, denied)
     assert not asked_one.contradict(plain, excepted)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "cases"),
+    [
+        (
+            "How much is a certificate for the pool?",
+            "A certificate costs 600 roubles for an adult. "
+            "A certificate costs 300 roubles for a child. Blood tests cost 450 roubles.",
+            ["A certificate costs 300 roubles for a child."],
+        ),
+        (
+            "How much is a certificate for an adult?",
+            "A certificate costs 600 roubles for an adult. "
+            "A certificate costs 300 roubles for a child.",
+            [],
+        ),
+        (
+            "How many seats are there?",
+            "Room A has 20 seats. Room B has 30 seats. Room C has 40 seats. "
+            "Room D has 50 seats. Room E has 60 seats.",
+            ["Room B has 30 seats.", "Room C has 40 seats.", "Room D has 50 seats."],
+        ),
+    ],
+)
+def test_cases_of_one_document_are_shown_beside_each_other(
+    question: str, text: str, cases: list[str]
+) -> None:
+    item = piece("one", text)
+    claims = [said(item, *sentence_spans(text)[0])]
+    plan = Plan(
+        questions=[
+            SubQuestion(id="q1", text=question, query=question, language="en", wants="number")
+        ]
+    )
+    assert [each.text for each in find_cases(claims, plan, [item])] == cases
