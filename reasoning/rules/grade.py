@@ -11,7 +11,7 @@ from languages.language import find_language
 from reasoning.rules.answering.blocks import announces, follows
 from reasoning.rules.answering.features import LEAST_LEXICAL
 from reasoning.rules.answering.headings import heading_of
-from reasoning.rules.answering.named import is_entry, lacking_things, terms_before
+from reasoning.rules.answering.named import is_entry, lacking_things, terms_above, terms_before
 from reasoning.rules.answering.relevance import UNREADABLE, Relevance, Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import lexicon
@@ -155,8 +155,9 @@ def _is_denied(wanted: QueryTerms, sentence: Sentence) -> bool:
     share = wanted.share_of(sentence.matched)
     if sentence.read is None:
         return sentence.evidence.kind in UNREADABLE and not share
-    if lexicon(sentence.evidence.language).found("reference", sentence.text):
-        share = wanted.share_of(sentence.matched | wanted.matched(terms_before(sentence)))
+    points = lexicon(sentence.evidence.language).found("reference", sentence.text)
+    around = terms_before(sentence) if points else terms_above(sentence)
+    share = wanted.share_of(sentence.matched | wanted.matched(around))
     learnt = find_language(wanted.language).reader
     return sentence.read < DENIED and (share < MOST_WORDS if learnt else not share)
 

@@ -27,10 +27,9 @@ def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[
     if not wanted.things or item.language != language:
         return []
     before = item.text[max(0, sentence.start - BEFORE) : sentence.end]
-    above = f"{item.title} {item.section}"
     here = terms_before(sentence)
     own = frozenset(terms(sentence.text, language))
-    inside = own | frozenset(terms(above, language))
+    inside = own | terms_above(sentence)
     document = frozenset(terms(beside, language))
     lacking = [
         word
@@ -63,11 +62,17 @@ def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[
     return list(dict.fromkeys(lacking))
 
 
+def terms_above(sentence: Sentence) -> frozenset[str]:
+    """Return the terms of the headings of a sentence."""
+    item = sentence.evidence
+    return frozenset(terms(f"{item.title} {item.section}", item.language))
+
+
 def terms_before(sentence: Sentence) -> frozenset[str]:
     """Return the terms of a sentence, of what stands before it and of its headings."""
     item = sentence.evidence
     before = item.text[max(0, sentence.start - BEFORE) : sentence.end]
-    return frozenset(terms(f"{item.title} {item.section} {before}", item.language))
+    return terms_above(sentence) | frozenset(terms(before, item.language))
 
 
 def _spells(word: str, text: str, *, spaced: bool) -> bool:
