@@ -12,7 +12,6 @@ from typing import NamedTuple
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
 from core.language.table_rows import (
-    GAP,
     MARK,
     NAMED,
     PAIR,
@@ -60,7 +59,16 @@ class Line(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _spans(text: str) -> tuple[tuple[int, int], ...]:
-    return tuple(sentence_spans(text))
+    """Return where sentences of a text stand, and rows of tables, whatever is in them."""
+    found: list[tuple[int, int]] = []
+    start = end = 0
+    for line in text.splitlines(keepends=True):
+        first, end = end, end + len(line)
+        if cells_of(line):
+            found += [(start + a, start + b) for a, b in sentence_spans(text[start:first])]
+            found.append((first, first + len(line.rstrip())))
+            start = end
+    return (*found, *((start + a, start + b) for a, b in sentence_spans(text[start:])))
 
 
 def plain(text: str) -> str:
@@ -124,6 +132,10 @@ def _by_cell(lines: Sequence[Line]) -> list[Line]:
     return found
 
 
+def _says_something(text: str) -> bool:
+    return any(map(str.isalnum, text))
+
+
 class Supporting:
     """Hold texts as evidence, to judge claims by."""
 
@@ -165,23 +177,26 @@ class Supporting:
     def _judged(self, claim: str) -> tuple[str, list[Line]]:
         """Return the first difference of a claim, and the sentences on which the rest stands."""
         used: list[Line] = []
-        for start, end in _spans(claim):
-            for line in self._parts(claim[start:end]):
-                found = self._quoted(plain(line))
-                reason = ""
-                if not found:
-                    reason, found = self._compared(line)
-                if reason:
-                    return reason, []
-                used += found
+        lines = self._parts(claim) or [claim[slice(*span)] for span in _spans(claim)]
+        for line in filter(_says_something, lines):
+            found = self._quoted(plain(line))
+            reason = ""
+            if not found:
+                reason, found = self._compared(line)
+            if reason:
+                return reason, []
+            used += found
         return "", used
 
-    def _parts(self, line: str) -> list[str]:
-        """Return what a line says of each column, where it says several of one row; else itself."""
+    def _parts(self, claim: str) -> list[str]:
+        """Return what a claim says of each column of one row, where it does."""
         for name in {f"{one.name}{NAMED}" for one in self._cells if one.name}:
-            if line.startswith(name):
-                return [name + cell for cell in line.removeprefix(name).split(GAP)]
-        return [line] if any(map(str.isalnum, line)) else []
+            if claim.startswith(name):
+                columns = {one.text.removeprefix(name).partition(":")[0] for one in self._cells}
+                ends = "|".join(map(re.escape, sorted(columns, key=len, reverse=True)))
+                parts = re.split(rf"[;,]\s+(?=(?:{ends}):)", claim.removeprefix(name))
+                return [name + one for one in parts]
+        return []
 
     @cached_property
     def _weights(self) -> dict[str, float]:
