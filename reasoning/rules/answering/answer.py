@@ -29,6 +29,7 @@ from reasoning.rules.answering.blocks import (
 )
 from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, dated, headings_of
+from reasoning.rules.answering.named import terms_before
 from reasoning.rules.answering.relevance import (
     VECTOR_SCORE,
     Relevance,
@@ -167,7 +168,8 @@ def _sentences(
         return []
     new = [one for one in ranked if (one.evidence.chunk_id, one.start) not in cited]
     if ranked and (not new or new[0].score < REPEAT_SHARE * ranked[0].score):
-        new = ranked
+        # What answered another part answers this one only where it speaks of all it names.
+        new = [one for one in ranked if len(wanted.matched(terms_before(one))) >= wanted.own]
     chosen, confidence = new[:1], _confidence(new)
     long = False
     if chosen:  # by how many sentences one takes with what it needs before it
