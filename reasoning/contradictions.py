@@ -366,6 +366,7 @@ class Asked:
                     (years if as_year else figures).append(number)
             elif token.is_content and figures:
                 units.append(token)
+        units = [one for one in units if one.role == UNIT] or units  # "3 kilometres long"
         return _Amount(tuple(years), tuple(months), tuple(figures), tuple(units), clocked)
 
     def _denies(self, one: Assertion) -> int:
@@ -494,8 +495,12 @@ class Asked:
         """Tell whether something beside the values is opposite: in winter, in summer."""
         if self.wants == "yesno":
             return False
+        beside = [
+            [token for at, token in enumerate(each.tokens) if at not in each.places]
+            for each in (one, other)
+        ]
         return any(
-            contradict(mine, theirs, self.words) for mine in one.rest for theirs in other.rest
+            contradict(mine, theirs, self.words) for mine in beside[0] for theirs in beside[1]
         )
 
     def is_revalued(self, one: Assertion, other: Assertion) -> bool:

@@ -549,3 +549,26 @@ def test_cases_of_one_document_are_shown_beside_each_other(
         ]
     )
     assert [each.text for each in find_cases(claims, plan, [item])] == cases
+
+
+@pytest.mark.parametrize(
+    ("question", "wants", "left", "right"),
+    [
+        (
+            "How long is the tunnel?",
+            "number",
+            "The tunnel is {3 kilometres long}.",
+            "The tunnel is {3,000 metres long}.",
+        ),
+        (
+            "Who was the mayor?",
+            "person",
+            "Until 2020 {Anna Berg} was mayor.",
+            "Since 2020 {Carl Holm} has been mayor.",
+        ),
+    ],
+)
+def test_one_amount_in_two_units_and_two_times_contradict_nothing(
+    question: str, wants: AnswerKind, left: str, right: str
+) -> None:
+    assert not ask(question, "en", wants).contradict(statement(left, "en"), statement(right, "en"))
