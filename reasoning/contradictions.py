@@ -19,6 +19,7 @@ from reasoning.claims.alignment import align, same
 from reasoning.claims.edits import contradict
 from reasoning.claims.tokens import (
     CLOSED,
+    FUNCTION,
     MONTH,
     NAME,
     NUMBER,
@@ -525,8 +526,9 @@ class Asked:
         theirs = [each for at, each in enumerate(aligned.text) if at not in partner.values()]
         denials = [each for each in (*ours, *theirs) if each.has(DENIAL)]
         rest = [[each for each in side if each.is_content] for side in (ours, theirs)]
-        opposite = all(len(side) == 1 for side in rest) and contradict(
-            rest[0][0], rest[1][0], self.words
+        full = [[each for each in side if each.role != FUNCTION] for side in (ours, theirs)]
+        opposite = all(len(side) == 1 for side in full) and contradict(
+            full[0][0], full[1][0], self.words
         )
         kept = sum(aligned.claim[row].is_content for row in partner)
         if kept < LEAST or not (opposite or not any(rest)):
