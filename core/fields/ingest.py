@@ -82,6 +82,12 @@ class IngestSettings(Group):
     max_field_values: Annotated[int, LIVE] = Field(
         10_000, ge=1, description="Values that one record may have in all its fields."
     )
+    max_table_rows: int = Field(
+        2000,
+        ge=0,
+        description="Rows of the tables of one document that become records; of a larger table"
+        " none.",
+    )
     max_collection_fields: int = Field(
         5000, ge=1, description="Fields that the records of one collection may have."
     )

@@ -29,7 +29,8 @@ class LoadLimits(FrozenModel):
     """Bound what loading one file may take.
 
     `max_characters` counts the text of one document or record, `max_field_values` its values;
-    `max_fields` are those of all records of a file; `timeout_s` and `memory_mb` hold for
+    `max_fields` are those of all records of a file, `max_table_rows` the rows of the tables of a
+    document that become records; `timeout_s` and `memory_mb` hold for
     the process that parses the file; the `zip_` limits for a whole container, with what is in it.
     """
 
@@ -41,6 +42,7 @@ class LoadLimits(FrozenModel):
     max_records_mb: float = _default("max_records_mb")
     max_fields: int = _default("max_fields")
     max_field_values: int = _default("max_field_values")
+    max_table_rows: int = _default("max_table_rows", least=0)
     zip_entries: int = _default("zip_entries")
     zip_total_mb: float = _default("zip_total_mb")
     zip_ratio: float = _default("zip_ratio")

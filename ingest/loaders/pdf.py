@@ -21,6 +21,7 @@ from pypdfium2 import raw
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits, because, check_pages
+from ingest.loaders.outline import CELL
 from ingest.loaders.text.plain_text import first_short_line
 from ingest.loaders.visibility import WHITE, Colour, is_legible
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
@@ -33,7 +34,6 @@ _MIN_PAGES = 4  # fewer do not show what repeats; chosen, not measured
 _DIGITS = re.compile(r"\d+")
 _BULLET = re.compile(r"(?:[•‣▪●○◦–*-]|\d{1,3}[.)]|[a-zа-я]\))\s", re.I)
 _MARK = re.compile(r"\W{1,2}|\W?(?:\d{1,3}(?:\.\d{1,3})*|[a-zа-я]|[ivx]+)\W?", re.I)
-CELL = " | "
 _SENTENCE_END = re.compile(r"[.!?…。！？:;]['\"”»)\]]*$")
 _GOES_ON = frozenset(",.;:)]}»”、，。；：）")
 _CJK = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")

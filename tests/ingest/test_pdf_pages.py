@@ -91,7 +91,8 @@ def test_rows_of_a_table_keep_their_cells(tmp_path: Path) -> None:
     ]
     before = (50, 720, "A line of words above the table ends here.")
     content = pdf(b"\n".join(text_at(line) for line in (before, *cells)))
-    (document,), _ = loaded(tmp_path / "t.pdf", content)
+    (document, *records), _ = loaded(tmp_path / "t.pdf", content)
+    assert [(one.fields["Price"], one.blocks[0].page) for one in records] == [(5, 1), (7, 1)]
     assert texts(document) == [
         "A line of words above the table ends here.\n\n"
         "Name | Price | Note\nBread | 5 | fresh\nOld milk | 7 | none"
