@@ -97,6 +97,21 @@ class IngestSettings(Group):
         description="Seconds to parse one file, more for one larger than ingest.max_file_mb.",
     )
     parse_memory_mb: int = Field(2048, ge=128, description="Memory to parse one file, in MB.")
+    ocr: Literal["auto", "rapidocr", "tesseract", "off"] = Field(
+        "auto",
+        description="What reads pictures of text: RapidOCR of the extra `ocr` (Latin, Chinese),"
+        " Tesseract where it is installed (its languages), or first the one and then the other.",
+    )
+    ocr_pages: int = Field(200, ge=1, description="Pictures of one file that OCR reads at most.")
+    ocr_megapixels: float = Field(
+        40, gt=0, le=500, description="Pixels of a picture that OCR reads at most, in millions."
+    )
+    ocr_timeout_s: float = Field(
+        600, gt=0, description="Seconds that OCR of one file takes at most, beside its parsing."
+    )
+    ocr_confidence: float = Field(
+        0.8, ge=0, le=1, description="How sure OCR must be of a line for it to be kept."
+    )
     zip_entries: int = Field(10_000, ge=1, description="Entries of one ZIP container at most.")
     zip_total_mb: int = Field(
         300, ge=1, description="Unpacked size of one ZIP container at most, in MB."

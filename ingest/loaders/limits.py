@@ -12,6 +12,7 @@ from pydantic import Field
 from core.errors import DocumentError, shorten
 from core.fields.ingest import IngestSettings
 from core.types import FrozenModel
+from ingest.loaders.engines import engines_for
 
 if TYPE_CHECKING:
     from core.settings import Settings
@@ -32,6 +33,7 @@ class LoadLimits(FrozenModel):
     `max_fields` are those of all records of a file, `max_table_rows` the rows of the tables of a
     document that become records; `timeout_s` and `memory_mb` hold for
     the process that parses the file; the `zip_` limits for a whole container, with what is in it.
+    `ocr` names the engines that read pictures, "" for none.
     """
 
     max_file_mb: float = Field(gt=0)
@@ -43,6 +45,11 @@ class LoadLimits(FrozenModel):
     max_fields: int = _default("max_fields")
     max_field_values: int = _default("max_field_values")
     max_table_rows: int = _default("max_table_rows", least=0)
+    ocr: str = ""
+    ocr_pages: int = _default("ocr_pages")
+    ocr_megapixels: float = _default("ocr_megapixels")
+    ocr_timeout_s: float = _default("ocr_timeout_s")
+    ocr_confidence: float = _default("ocr_confidence", least=0)
     zip_entries: int = _default("zip_entries")
     zip_total_mb: float = _default("zip_total_mb")
     zip_ratio: float = _default("zip_ratio")
@@ -53,7 +60,8 @@ class LoadLimits(FrozenModel):
         """Return the limits that the settings give."""
         given = settings.ingest
         same = {name: getattr(given, name) for name in cls.model_fields if hasattr(given, name)}
-        return cls(timeout_s=given.parse_timeout_s, memory_mb=given.parse_memory_mb, **same)
+        same |= {"timeout_s": given.parse_timeout_s, "memory_mb": given.parse_memory_mb}
+        return cls(**same | {"ocr": engines_for(given.ocr)})
 
 
 # Their texts speak of the parser's code, not of the file.

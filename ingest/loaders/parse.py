@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 from core.errors import DocumentError
+from ingest.loaders.engines import HINT
 from ingest.loaders.formats import (
     FORMATS,
     format_of,
@@ -21,6 +23,7 @@ from ingest.loaders.tables import table_records
 from ingest.loaders.text.encoding import decode
 from ingest.types import Loaded, LoadFailure, ParsedDocument
 
+_WITH_PICTURES = {"docx", "pptx", "xlsx", "odf"}
 # What their loaders know better: XHTML is XML, and a record or a letter may begin with a tag.
 _BEGIN_AS_HTML = {"xml", "mail", "mbox", "csv", "jsonl", "json", "notebook"}
 
@@ -50,8 +53,13 @@ def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     name = _format_name(path)
     _check_size(path.stat().st_size, name, limits)
     chosen = FORMATS[name]
+    if chosen.module == "image" and not limits.ocr:
+        raise DocumentError(f"it is an image; {HINT}")
     if not chosen.text_share:
         found = chosen.loader()(path, relative, limits)
+        if name in _WITH_PICTURES and limits.ocr:
+            pictures = import_module("ingest.loaders.image")
+            found = pictures.with_pictures(found, path, relative, limits)
         # Of files in a file each one counts for itself.
         yield from found if chosen.writes else limit_fields(_with_tables(found, limits), limits)
         return
@@ -84,7 +92,7 @@ def _format_name(path: Path) -> str:
         return found
     kind = kind_of(head)
     if kind and "image" in kind:
-        raise DocumentError(f"the file is {kind}, not what its name says; OCR it first")
+        return "image"
     return named
 
 

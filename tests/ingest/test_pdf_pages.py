@@ -19,6 +19,7 @@ from pypdf.generic import (
 )
 
 from core.errors import DocumentError
+from ingest.loaders.engines import HINT
 from ingest.loaders.pdf import check_readable, ranges
 
 PICTURE = b"q 100 0 0 100 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
@@ -56,7 +57,7 @@ def test_pages_that_are_pictures_are_named(tmp_path: Path) -> None:
     content = pdf(PICTURE, words, PICTURE, PICTURE, b"", PICTURE)
     documents, failures = loaded(tmp_path / "s.pdf", content)
     assert texts(documents[0]) == ["Words of a page"] and documents[0].blocks[0].page == 2
-    assert failures == {"s.pdf: pages 1, 3-4, 6": "no text layer; OCR it first"}
+    assert failures == {"s.pdf: pages 1, 3-4, 6": f"no text layer; {HINT}"}
     assert list(loaded(tmp_path / "o.pdf", pdf(PICTURE, words))[1]) == ["o.pdf: page 1"]
 
 

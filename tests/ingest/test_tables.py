@@ -1,4 +1,4 @@
-"""Rows of tables in documents are records: with numbers, in their place; what is none stays text."""
+"""Rows of tables in documents are records, in their place; what is no table stays text."""
 
 from __future__ import annotations
 
