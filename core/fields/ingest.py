@@ -85,8 +85,7 @@ class IngestSettings(Group):
     max_table_rows: int = Field(
         2000,
         ge=0,
-        description="Rows of the tables of one document that become records; of a larger table"
-        " none.",
+        description="Rows of the tables of one document that become records.",
     )
     max_collection_fields: int = Field(
         5000, ge=1, description="Fields that the records of one collection may have."
@@ -99,18 +98,15 @@ class IngestSettings(Group):
     parse_memory_mb: int = Field(2048, ge=128, description="Memory to parse one file, in MB.")
     ocr: Literal["auto", "rapidocr", "tesseract", "off"] = Field(
         "auto",
-        description="What reads pictures of text: RapidOCR of the extra `ocr` (Latin, Chinese),"
-        " Tesseract where it is installed (its languages), or first the one and then the other.",
+        description="What reads pictures; 'auto': RapidOCR of the extra `ocr`, then Tesseract.",
     )
-    ocr_pages: int = Field(200, ge=1, description="Pictures of one file that OCR reads at most.")
+    ocr_pages: int = Field(200, ge=1, description="Pages that OCR reads of a file.")
     ocr_megapixels: float = Field(
-        40, gt=0, le=500, description="Pixels of a picture that OCR reads at most, in millions."
+        40, gt=0, le=500, description="Largest picture that OCR reads, in megapixels."
     )
-    ocr_timeout_s: float = Field(
-        600, gt=0, description="Seconds that OCR of one file takes at most, beside its parsing."
-    )
+    ocr_timeout_s: float = Field(600, gt=0, description="Seconds for OCR of one file.")
     ocr_confidence: float = Field(
-        0.8, ge=0, le=1, description="How sure OCR must be of a line for it to be kept."
+        0.8, ge=0, le=1, description="Least confidence of a line that OCR read."
     )
     zip_entries: int = Field(10_000, ge=1, description="Entries of one ZIP container at most.")
     zip_total_mb: int = Field(

@@ -61,3 +61,28 @@ def test_a_question_about_a_table_is_answered_by_its_rows(
     assert sum("!" in one for one in cited) == listed
     texts = [claim["text"] for claim in result["claims"]]
     assert len(set(texts)) == len(texts)
+
+
+def test_rows_have_the_rights_of_their_document_and_go_with_it(tmp_path: Path) -> None:
+    (tmp_path / "plan.md").write_text(PLAN)
+    (tmp_path / "open.md").write_text("# Hall 3\n\nThe hall is empty.\n")
+    given = {"data": tmp_path / "data", "embedder": "embedded"}
+    with Session(load_settings(given)[0], create=True, needs_embedder=True) as opened:
+        target = opened.intake.open_collection("default", "default", None)
+        opened.ingest(target, [tmp_path / "plan.md"], acl=frozenset({"board"}))
+        opened.ingest(target, [tmp_path / "open.md"])
+        board = AuthContext(tenant="default", user="bob", roles=frozenset({"board"}))
+        seen = [opened.catalogue.describe_records(one, target.id) for one in (ANN, board)]
+        assert [sum(table.records for table in one.tables) for one in seen] == [0, 4]
+        assert not seen[0].fields
+        titles = [one.title for one in opened.catalogue.document_names(board, target.id)]
+        assert "Pump P-1" not in titles  # no document that a question could name
+        gone = opened.maintenance.named_document(target, "plan.md")
+        assert opened.maintenance.would_forget(target, [gone])["documents"] == 5
+        opened.maintenance.forget(target, [gone], keep_out=True)
+        assert opened.catalogue.list_documents(board, target, after="", limit=9)[0]["title"] == (
+            "Hall 3"
+        )
+        (tmp_path / "plan.md").write_text(PLAN + "| Saw S-1 | 2 | open | Anna Berg |\n")
+        opened.ingest(target, [tmp_path / "plan.md"])
+        assert len(opened.catalogue.list_documents(board, target, after="", limit=9)) == 1
