@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -12,7 +13,7 @@ from typing import BinaryIO
 from PIL import Image, ImageOps
 
 from core.errors import DocumentError
-from ingest.loaders.limits import LoadLimits, check_pages, report_damage
+from ingest.loaders.limits import MB, LoadLimits, check_pages, report_damage
 from ingest.loaders.ocr import PictureReader
 from ingest.loaders.pdf import page_texts
 from ingest.loaders.text.plain_text import first_short_line
@@ -105,29 +106,25 @@ def _pictures_of(path: Path, limits: LoadLimits) -> tuple[list[Block], list[tupl
     What shows no text, as most pictures do, is no failure.
     """
     reader, blocks, failures = PictureReader(limits), list[Block](), list[tuple[str, str]]()
-    try:
-        with zipfile.ZipFile(path) as container:
-            for entry in container.infolist():
-                name = entry.filename
-                if not name.startswith(_MEDIA) or not name.lower().endswith(_READ):
-                    continue
-                if entry.file_size > limits.max_file_mb * 2**20:
-                    continue
-                shown = name.rsplit("/", 1)[-1]
-                try:
-                    with _opened(BytesIO(container.read(name))) as picture:
-                        reader.check_size(*picture.size)
-                        wide, high = picture.size
-                        if min(wide, high) < _LEAST_SIDE or wide * high < _LEAST_PIXELS:
-                            continue
-                        text = reader.read(_upright(picture)).text
-                except DocumentError as error:
-                    if "(ingest." in error.rule:
-                        failures.append((shown, error.rule))
-                    continue
-                if sum(map(str.isalnum, text)) >= _LEAST_LETTERS:
-                    section = f"picture {shown}"
-                    blocks.append(Block(text=page_texts([text])[0], section=section))
-    except (zipfile.BadZipFile, OSError, ValueError, SyntaxError):
-        pass  # the text was read; a picture that is damaged costs nothing else
+    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as container:
+        for entry in container.infolist():
+            name = entry.filename
+            is_picture = name.startswith(_MEDIA) and name.lower().endswith(_READ)
+            if not is_picture or entry.file_size > limits.max_file_mb * MB:
+                continue
+            shown = name.rsplit("/", 1)[-1]
+            try:
+                with _opened(BytesIO(container.read(name))) as picture:
+                    reader.check_size(*picture.size)
+                    if min(picture.size) < _LEAST_SIDE or math.prod(picture.size) < _LEAST_PIXELS:
+                        continue
+                    text = reader.read(_upright(picture)).text
+            except DocumentError as error:
+                if "(ingest." in error.rule:  # a limit, and not that there is no text
+                    failures.append((shown, error.rule))
+                continue
+            except (zipfile.BadZipFile, OSError, ValueError, SyntaxError):
+                continue  # one that is damaged costs nothing else
+            if sum(map(str.isalnum, text)) >= _LEAST_LETTERS:
+                blocks.append(Block(text=page_texts([text])[0], section=f"picture {shown}"))
     return blocks, failures

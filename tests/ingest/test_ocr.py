@@ -9,6 +9,7 @@ import docx
 import pytest
 from loading import LIMITS, loaded, reason, texts
 from PIL import Image, ImageDraw, ImageFont
+from pptx import Presentation
 
 from core.distribution import install_command
 from core.errors import DocumentError
@@ -106,6 +107,21 @@ def test_a_page_whose_letters_are_not_known_is_not_kept(monkeypatch: pytest.Monk
     monkeypatch.setattr(ocr, "_lines", lambda engine, picture: [])
     with pytest.raises(DocumentError, match="no text"):
         reader.read(drawn([]))
+
+
+def test_a_file_of_pictures_alone_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deck = Presentation()
+    shapes = deck.slides.add_slide(deck.slide_layouts[6]).shapes
+    for picture in (drawn(WORDS), Image.new("RGB", (20, 20))):  # the other one is an icon
+        shapes.add_picture(io.BytesIO(saved(picture, "PNG")), 0, 0)
+    deck.save(str(tmp_path / "a.pptx"))
+    assert "no text on any slide" in reason(tmp_path / "a.pptx")
+    seen = [line("Words that are long enough", 0, 0, 400)]
+    monkeypatch.setattr(ocr, "_lines", lambda engine, picture: seen)
+    (document,), failures = loaded(tmp_path / "a.pptx", limits=RAPID)
+    assert not failures and texts(document) == ["Words that are long enough"]
+    monkeypatch.setattr(ocr, "_lines", lambda engine, picture: [])
+    assert "no text on any slide" in reason(tmp_path / "a.pptx", limits=RAPID)
 
 
 def test_scans_and_pictures_are_read_in_the_sandbox(tmp_path: Path) -> None:
