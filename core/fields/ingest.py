@@ -82,11 +82,6 @@ class IngestSettings(Group):
     max_field_values: Annotated[int, LIVE] = Field(
         10_000, ge=1, description="Values that one record may have in all its fields."
     )
-    max_table_rows: int = Field(
-        2000,
-        ge=0,
-        description="Rows of the tables of one document that become records.",
-    )
     max_collection_fields: int = Field(
         5000, ge=1, description="Fields that the records of one collection may have."
     )
@@ -105,9 +100,6 @@ class IngestSettings(Group):
         40, gt=0, le=500, description="Largest picture that OCR reads, in megapixels."
     )
     ocr_timeout_s: float = Field(600, gt=0, description="Seconds for OCR of one file.")
-    ocr_confidence: float = Field(
-        0.8, ge=0, le=1, description="Least confidence of a line that OCR read."
-    )
     zip_entries: int = Field(10_000, ge=1, description="Entries of one ZIP container at most.")
     zip_total_mb: int = Field(
         300, ge=1, description="Unpacked size of one ZIP container at most, in MB."
