@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from core.errors import DocumentError
 from ingest.loaders.engines import CYRILLIC, HINT, RAPID, TESSERACT
-from ingest.loaders.limits import LoadLimits
+from ingest.loaders.limits import LoadLimits, report_damage
 from ingest.loaders.ocr_lines import TextLine, is_read, text_of_lines
 from ingest.loaders.tesseract import Tesseract
 
@@ -89,7 +89,8 @@ class PictureReader:
         """Return what the first engine reads that reads most of the page, None for no text."""
         found = False
         for engine in self._limits.ocr.split(", "):
-            lines = [one for one in _lines(engine, picture) if one.width > 0]
+            with report_damage("OCR failed on it"):
+                lines = [one for one in _lines(engine, picture) if one.width > 0]
             read = [one for one in lines if is_read(one, self._limits.ocr_confidence)]
             found = found or bool(lines)
             if read and _length(read) >= _LEAST_READ * _length(lines):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from functools import cache
 from typing import Any
@@ -12,6 +13,9 @@ from rapidocr import RapidOCR
 
 from ingest.loaders.ocr_lines import TextLine
 
+# An A4 page as RapidOCR makes it smaller, to 2000 pixels; a square of that side did not fit into
+# `ingest.parse_memory_mb`.
+_MOST_PIXELS = 2.9e6
 _MOST_THREADS = 4  # chosen, not measured
 
 
@@ -29,8 +33,12 @@ def _engine() -> Any:  # noqa: ANN401 (it carries no types)
 
 def lines(picture: Image) -> list[TextLine]:
     """Return the lines of a picture, sure or not."""
+    shown = picture.convert("RGB")
+    scale = math.sqrt(_MOST_PIXELS / math.prod(shown.size))
+    if scale < 1:
+        shown = shown.resize([max(1, round(side * scale)) for side in shown.size])
     # The engine takes blue first.
-    found = _engine()(np.ascontiguousarray(np.asarray(picture.convert("RGB"))[:, :, ::-1]))
+    found = _engine()(np.ascontiguousarray(np.asarray(shown)[:, :, ::-1]))
     if found.boxes is None or found.txts is None:
         return []
     lines = []
