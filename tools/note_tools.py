@@ -140,11 +140,15 @@ class NoteSearchArguments(FrozenModel):
 
 
 class NoteReadArguments(FrozenModel):
-    """Name the notes to read, or how many of the newest; with `links` those linked come too."""
+    """Name the notes to read, or how many of the newest; with `links` those linked come too.
+
+    With `before` the statement whose place a note has taken stands for it.
+    """
 
     note_ids: list[str] = Field(default_factory=list, max_length=MOST_READ)
     newest: int = Field(0, ge=0, le=MOST_READ)
     links: bool = True
+    before: bool = False
 
 
 class MemoryTool(Tool):
@@ -206,10 +210,17 @@ class ReadMemory(MemoryTool):
         names = list(dict.fromkeys(linked))[:LINKS] if given.links else []
         more = self._memory.notes.load_notes(auth, names) if names else {}
         notes = [*asked, *(more[name] for name in names if name in more)]
+        if given.before:
+            notes = [self._before(auth, one) for one in notes]
+            notes = list({one.note_id: one for one in notes}.values())
         shown = ", ".join(given.note_ids)
         evidence = [
             note_evidence(note, self.name, shown, 1 / (1 + place))
             for place, note in enumerate(notes)
-            if not note.superseded_by
+            if given.before or not note.superseded_by
         ]
         return ToolResult(evidence=evidence, auth_filter=auth.describe())
+
+    def _before(self, auth: AuthContext, note: Note) -> Note:
+        """Return the note whose place a note has taken, the note itself where it took none."""
+        return self._memory.notes.load_notes(auth, [note.corrects]).get(note.corrects, note)

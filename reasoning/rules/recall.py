@@ -268,9 +268,14 @@ def next_action(state: RecallState, notes: Sequence[Evidence]) -> Call:
     found = [known[name] for name in state.candidates if name in known]
     names = [one.evidence_id for one in about_asked(state.question, state.language, found)]
     unread = [name for name in names if name not in state.read][:AT_ONCE]
-    if unread:
-        return Call(tool=READ_MEMORY, arguments={"note_ids": unread})
-    return Call(tool=FINAL_ANSWER)
+    return reading(state, unread) if unread else Call(tool=FINAL_ANSWER)
+
+
+def reading(state: RecallState, names: Sequence[str]) -> Call:
+    """Return the action that reads notes, or what was stated before them where that is asked."""
+    before = _pattern(state.language, "before").search(state.question)
+    more = {"before": True} if before else {}
+    return Call(tool=READ_MEMORY, arguments={"note_ids": [*names], **more})
 
 
 def questions_of(understanding: Understanding, question: str) -> Plan:
