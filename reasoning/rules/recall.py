@@ -110,7 +110,7 @@ def _is_of_same(question: str, language: str, note: Evidence) -> bool:
     """
     if asks_what_was_stated(question, language) or not speaks_of_speaker(question, language):
         return True
-    text = f"{note.metadata.get('corrected', '')} {note.text}"
+    text = f"{note.metadata.get('context', '')} {note.text}"
     asked, spoken = other_person(question, language), other_person(text, note.language)
     if asked and language == note.language and asked <= set(terms(text, language)):
         return True  # of several
