@@ -198,6 +198,18 @@ def test_what_was_stated_before_it_changed_answers_what_held_then(
     assert value in found[read.evidence[0][0]]
 
 
+def test_a_pronoun_is_of_what_the_statement_before_it_names(opened: Callable[..., Session]) -> None:
+    session = opened()
+    auth = AuthContext(tenant="default", user="pronouns")
+    name = talk(session, auth)
+    for text in ("My sister is Ann.", "She lives in Lviv."):
+        say(session, name, text, auth)
+    run = say(session, talk(session, auth), "Where does my sister live?", auth)
+    (read,) = [one for one in run.trail if one.node == "read_memory"]
+    noted = {one.evidence_id: one.metadata.get("context") for one in run.evidence}
+    assert "My sister is Ann." in {noted[name] for name, _ in read.evidence}
+
+
 def test_a_deleted_note_is_erased_from_the_runs_that_cite_it(
     opened: Callable[..., Session],
 ) -> None:
