@@ -493,7 +493,7 @@ OTHER_COMMANDS = {
     ),
     *("keys", "audit", "eval", "models", "llm"),
     # By the rights of now as well: tests/retrievers/test_tree.py, tests/graph/test_remembering.py.
-    *("tree", "memory", "recommend", "feedback", "mcp"),
+    *("tree", "memory", "recommend", "feedback", "mcp", "completion"),
 }
 
 
