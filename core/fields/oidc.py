@@ -31,43 +31,36 @@ class OidcSettings(Group):
 
     CHANGES: ClassVar[ChangeRule] = IGNORED
 
-    issuer: str = Field(
-        "", description="Address of the provider, as its tokens name it; empty: none."
-    )
-    client_id: str = Field("", description="Name under which the provider knows Carrel.")
+    issuer: str = Field("", description="Address of the provider, as its tokens name it.")
+    client_id: str = Field("", description="Name of Carrel at the provider.")
     client_secret: SecretStr | None = Field(
-        None, description="Secret that it shares with the provider, if it has one."
+        None, description="Secret of Carrel at the provider, if any."
     )
     audience: list[str] = Field(
         default_factory=list,
-        description="Audiences of tokens that programs may send; empty: the client's id; with"
-        " commas.",
+        description="Audiences of programs' tokens; empty: the client's id; with commas.",
     )
     public_url: str = Field(
         "",
-        description="Address of the page for browsers; /login/callback below it is registered with"
-        " the provider. Empty: only programs use tokens.",
+        description="Address of the page in browsers; empty: only programs use tokens.",
     )
-    scopes: str = Field("openid profile email", description="Scopes that are asked for.")
+    scopes: str = Field("openid profile email", description="Scopes to ask for.")
     user_claim: str = Field(
         "sub",
         min_length=1,
-        description="Claim that names the user: sub, or one that users cannot choose themselves,"
-        " such as preferred_username or email (which must be verified).",
+        description="Claim that names the user; never one that users may choose themselves.",
     )
     groups_claim: str = Field(
         "groups", min_length=1, description="Claim of the groups; dots lead into objects."
     )
     roles: list[str] = Field(
         default_factory=list,
-        description="Roles by group, GROUP=ROLE or GROUP; other groups give none; with commas.",
+        description="Roles by group, GROUP=ROLE or GROUP; with commas.",
     )
     tenants: list[str] = Field(
         default_factory=list, description="Tenants by group, GROUP=TENANT; with commas."
     )
-    tenant: str = Field(
-        "default", description="Tenant of who is in no group of oidc.tenants; empty: refused."
-    )
+    tenant: str = Field("default", description="Tenant of all others; empty: they are refused.")
     session_minutes: int = Field(
         60, ge=1, le=1440, description="How long a browser stays signed in."
     )

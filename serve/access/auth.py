@@ -198,6 +198,9 @@ class Authenticator:
         if match is None:
             raise NotAuthenticated("the Authorization header is `Bearer KEY`")
         if not match[1].startswith(PREFIX):
+            if self.allow_anonymous and not self.takes_tokens:
+                # Clients of OpenAI cannot send none; they are given any word as their key.
+                return AuthenticatedCaller(self._anonymous, "anonymous")
             tokens = self._oidc_of(match[1]) or self._tokens
             return AuthenticatedCaller(tokens.verified(match[1]), "token")
         key = self._keys.verified(match[1])
