@@ -9,9 +9,11 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
+import httpx2
 from cachetools import TTLCache
 from cryptography.fernet import Fernet, InvalidToken
 
@@ -85,6 +87,7 @@ class SignIn:
     def __init__(self, tokens: OidcTokens, settings: Settings) -> None:
         """Check that the packages are there; raises OperatorError."""
         require_extra("oidc", "signing in", otherwise="unset CARREL_OIDC__PUBLIC_URL")
+        self._authlib: Any = import_module("authlib.integrations.httpx_client")  # of an extra
         self._tokens = tokens
         self._oidc = settings.oidc
         self._way = Fernet(Fernet.generate_key())
@@ -130,18 +133,15 @@ class SignIn:
 
     def _exchanged(self, code: str, verifier: str) -> str:
         """Return the ID token that the provider gives for a code."""
-        from authlib.integrations.base_client import OAuthError  # late: an extra
-        from httpx2 import HTTPError, InvalidURL
-
         try:
             with self._client() as client:
                 found: Any = client.fetch_token(
                     self._address("token_endpoint"), code=code, code_verifier=verifier
                 )
-        except OAuthError as error:
+        except self._authlib.OAuthError as error:
             log.warning("the provider gave no token: %s", error)
             raise NotAuthenticated("the provider took no such code", hint=AGAIN) from None
-        except (HTTPError, InvalidURL, ValueError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             log.error("the provider gave no token: %s", error)
             raise OperatorError("the sign-in provider does not answer") from None
         token = found.get("id_token")
@@ -164,10 +164,8 @@ class SignIn:
         return url
 
     def _client(self) -> Any:  # noqa: ANN401 - authlib carries no types
-        from authlib.integrations.httpx_client import OAuth2Client  # late: an extra
-
         secret = self._oidc.client_secret
-        return OAuth2Client(
+        return self._authlib.OAuth2Client(
             client_id=self._oidc.client_id,
             client_secret=secret.get_secret_value() if secret else None,
             token_endpoint_auth_method="client_secret_basic" if secret else "none",
