@@ -227,7 +227,21 @@ def _read(
     arguments = _arguments(reading, unknown, guessed)
     if beside_prose and not (reading.aggregate != "list" or _lists(reading)):
         return None
+    if arguments is not None and _looks_up(reading) and _is_within(schema):
+        return None  # the row itself is in the text, and says so better
     return None if arguments is None else (guessed + reading.passed_over, arguments)
+
+
+def _looks_up(reading: RecordReading) -> bool:
+    """Tell whether a question asks for what stands in one row."""
+    counted = reading.aggregate != "list" or reading.order is not None
+    compared = any(one["op"] != "=" for one in reading.where)
+    return not (counted or compared or has(reading, "list"))
+
+
+def _is_within(schema: RecordSchema) -> bool:
+    """Tell whether all records are rows of tables within documents."""
+    return all(TABLE in one.file for one in schema.files)
 
 
 def _lists(reading: RecordReading) -> bool:
