@@ -346,6 +346,16 @@ def numbered_sources(claims: Sequence[Claim]) -> dict[str, int]:
     return numbers
 
 
+def marked(claim: Claim, numbers: dict[str, int]) -> str:
+    """Return a claim with the marks that follow it; those of a block of code stand below it."""
+    return f"{claim.text}{gap_after(claim.text)}{citation_marks(claim, numbers)}"
+
+
+def gap_after(text: str) -> str:
+    """Return what parts a claim from its marks: behind a fence, a mark would open the block."""
+    return "\n" if text.endswith(("```", "~~~")) else " "
+
+
 def citation_marks(claim: Claim, numbers: dict[str, int]) -> str:
     """Return the marks that follow a claim, as in "[1][3]"."""
     own = dict.fromkeys(numbers[citation.chunk_id] for citation in claim.citations)

@@ -23,7 +23,7 @@ from core.types import (
     Plan,
     StopReason,
     Understanding,
-    citation_marks,
+    marked,
     numbered_sources,
     place_of,
 )
@@ -73,7 +73,7 @@ def render_answer(
             clock = f" {item.updated_at[CLOCK]} UTC" if timed else ""
             named = _day(item, query.language) + clock if note else item.title or item.source
             origin = (named, item.version, "" if note else item.updated_at[:DAY])
-            lines.append(f"– {', '.join(filter(None, origin))}: {_marked(claim, numbers)}")
+            lines.append(f"– {', '.join(filter(None, origin))}: {marked(claim, numbers)}")
     if missing:
         asked = {claim.question_id for claim in claims}
         found = "; ".join(_named(one.text) for one in plan.questions if one.id in asked)
@@ -115,15 +115,15 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
         if extracts and first is not None:
             row = map_summary_rows(evidence)[first.chunk_id]
             quoted = [claim for claim in own if claim not in counted]
-            lines += [_marked(claim, numbers) for claim in counted]
+            lines += [marked(claim, numbers) for claim in counted]
             themes = any(call.arguments.get("themes") for call in question.calls)
             opening = [row.text] if question.wants == "list" and not counted else []
             opening.append(words.message("themes" if themes else "extracts"))
             lines += _extracts(quoted, row, by_chunk, numbers, opening, words)
         elif counted or question.wants == "list":
-            lines += [_marked(claim, numbers) for claim in counted]
+            lines += [marked(claim, numbers) for claim in counted]
             lines += [
-                f"{place}. {_work(claim, by_chunk)}{_marked(claim, numbers)}"
+                f"{place}. {_work(claim, by_chunk)}{marked(claim, numbers)}"
                 for place, claim in enumerate((c for c in own if c not in counted), start=1)
             ]
         else:
@@ -305,13 +305,9 @@ def _named(text: str) -> str:
     return text.strip().rstrip("?？.。 ")
 
 
-def _marked(claim: Claim, numbers: dict[str, int]) -> str:
-    return f"{claim.text} {citation_marks(claim, numbers)}"
-
-
 def _joined(claims: Sequence[Claim], numbers: dict[str, int], evidence: dict[str, Evidence]) -> str:
     """Return claims beside each other; steps and code on lines of their own."""
-    texts = [_marked(claim, numbers) for claim in claims]
+    texts = [marked(claim, numbers) for claim in claims]
     apart = any("\n" in one.text or _kind(one, evidence) in (CODE_KIND, NOTE) for one in claims)
     return ("\n" if apart else " ").join(texts)
 
