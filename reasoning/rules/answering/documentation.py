@@ -10,7 +10,7 @@ from core.language.analysis import analyze
 from core.language.cues import cues
 from core.language.identifiers import is_identifier
 from core.language.orders import gives_orders
-from core.language.passages import CODE_KIND, ITEM, Span, spans_of
+from core.language.passages import CODE_KIND, FENCED, ITEM, Span, spans_of
 from core.types import Claim, Evidence
 from reasoning.rules.answering.blocks import COLONS, MOST_CHARACTERS, quoted
 from reasoning.rules.answering.headings import LED, SECTIONS
@@ -19,7 +19,6 @@ from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import lexicon
 
 MOST_LINES = 40  # of code; more is not shown with an answer; chosen, not measured
-FENCED = re.compile(r"^(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^(?P=fence)[ \t]*$", re.M | re.S)
 # Words before a name that say what it is.
 KINDS = r"(?:(?:class|def|function|method|property|async|static|exception)\s+)*"
 HEADING = re.compile(rf"[`*\s]*{KINDS}(?P<name>[A-Za-z_$][\w$.]*)\s*(?P<call>\()?")
