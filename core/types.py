@@ -362,6 +362,16 @@ def citation_marks(claim: Claim, numbers: dict[str, int]) -> str:
     return "".join(f"[{number}]" for number in own)
 
 
+def address_of(source: str, section: str, metadata: Mapping[str, Any]) -> str:
+    """Return a source with the anchor of the name that heads a section, where its index has one."""
+    last = section.rsplit(" › ", 1)[-1]
+    entries = metadata.get("entries")
+    for entry in entries if isinstance(entries, list) else ():
+        if entry.get("anchor") and entry.get("name") == last:
+            return f"{source}#{entry['anchor']}"
+    return source
+
+
 def page_of(section: str, page: int | None) -> str:
     """Return "p. 3" or nothing: a section that begins with "Slide 3" says it already."""
     return f"p. {page}" if page and not f"{section} ".startswith(f"Slide {page} ") else ""

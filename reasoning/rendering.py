@@ -35,6 +35,8 @@ from reasoning.types import Nearest
 from reasoning.verification import OTHER_LANGUAGE, settle
 
 CLASSIC_TOOL = "search_classic"
+APART = (CODE_KIND, NOTE)
+SIGNATURE = re.compile(r"`[^`\n]+`")
 QUOTE_CHARS = 240  # of the nearest passage, shown in a refusal; chosen, not measured
 DAY = len("2026-01-31")
 CLOCK = slice(11, 19)  # of an ISO 8601 time
@@ -306,9 +308,12 @@ def _named(text: str) -> str:
 
 
 def _joined(claims: Sequence[Claim], numbers: dict[str, int], evidence: dict[str, Evidence]) -> str:
-    """Return claims beside each other; steps and code on lines of their own."""
+    """Return claims beside each other; steps, code and signatures on lines of their own."""
     texts = [marked(claim, numbers) for claim in claims]
-    apart = any("\n" in one.text or _kind(one, evidence) in (CODE_KIND, NOTE) for one in claims)
+    apart = any(
+        "\n" in one.text or SIGNATURE.fullmatch(one.text) or _kind(one, evidence) in APART
+        for one in claims
+    )
     return ("\n" if apart else " ").join(texts)
 
 

@@ -101,3 +101,17 @@ def test_the_marks_of_a_block_stand_below_it() -> None:
     item = piece(CODE)
     claim = Claim(text=CODE, citations=[item.cited(0, len(CODE))])
     assert marked(claim, numbered_sources([claim])).endswith("    )\n```\n[1]")
+
+
+OTHER_CODE = "```\nline.cut()\n```"
+MENDING = piece(
+    f"A torn knot is mended by hand. Tie it:\n\n{CODE}\n\nThen wait.\n\n{OTHER_CODE}",
+    section="Guide › Mending",
+)
+APART = piece(f"Kites are mended by hand. Then wait.\n\n{OTHER_CODE}", section="Guide › Mending")
+
+
+def test_an_example_is_what_is_announced_or_has_a_name_of_the_answer(rules: Rules) -> None:
+    question = "How do I mend a torn knot?"
+    assert texts(rules, question, MENDING) == ["A torn knot is mended by hand. Tie it:", CODE]
+    assert texts(rules, "How are kites mended?", APART) == ["Kites are mended by hand."]

@@ -8,21 +8,24 @@ from typing import NamedTuple
 
 from core.language.analysis import analyze
 from core.language.cues import cues
-from core.language.identifiers import is_identifier
+from core.language.identifiers import find_identifiers, is_identifier
 from core.language.orders import gives_orders
 from core.language.passages import CODE_KIND, FENCED, ITEM, Span, spans_of
 from core.types import Claim, Evidence
-from reasoning.rules.answering.blocks import COLONS, MOST_CHARACTERS, quoted
+from reasoning.rules.answering.blocks import COLONS, MOST_CHARACTERS, in_context, quoted
+from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, SECTIONS
 from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import lexicon
 
+MOST_BETWEEN = 120  # characters that announce code behind a sentence; chosen, not measured
 MOST_LINES = 40  # of code; more is not shown with an answer; chosen, not measured
 # Words before a name that say what it is.
 KINDS = r"(?:(?:class|def|function|method|property|async|static|exception)\s+)*"
 HEADING = re.compile(rf"[`*\s]*{KINDS}(?P<name>[A-Za-z_$][\w$.]*)\s*(?P<call>\()?")
 WORD = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*(?:\(\))?")
+TICKED = re.compile(r"`([^`\n]+)`")
 # What is asked of a name, by the list of words that asks it, as its text says it.
 ASPECTS = ("asks_return", "asks_error")
 CALLS = ("asks_call", *ASPECTS)
@@ -208,34 +211,71 @@ def _code(item: Evidence, start: int, end: int) -> Claim:
 def example_claims(wanted: QueryTerms, lead: Sentence, evidence: Sequence[Evidence]) -> list[Claim]:
     """Return what a likely sentence says with a block of code, and the signature it explains.
 
-    Code behind it in its own passage is nearest, then the last before it, then that of its section;
-    a line of code brings the whole block with what announces it. None without either.
+    A line of code brings its whole block with what announces it. Other code follows the sentence
+    directly, or has a name that this or the question says: in its passage, then in its section.
+    None without either.
     """
     item, own = lead.evidence, definition(lead.evidence)
-    blocks = [span for span in code_blocks(item) if _is_short(item, span)]
-    inside = next((one for one in blocks if one[0] <= lead.start < one[1]), None)
-    if inside is not None:
+    inside = next((one for one in code_blocks(item) if one[0] <= lead.start < one[1]), None)
+    if inside is not None and _is_short(item, inside):
         before = [one for one in _sentences_outside(item) if one[1] <= inside[0]]
         return [*(quoted(item, *one) for one in before[-1:]), _code(item, *inside)]
-    if own is not None and lexicon(wanted.language).found("asks_call", wanted.text):
-        blocks, evidence = [], []  # an argument is asked for, not an example
-    shown = [(item, one) for one in blocks if one[0] >= lead.end]
-    shown += [(item, one) for one in blocks[-1:]]
+    claims = [_signature(item, own.start, own.end)] if own is not None and not own.heading else []
+    shown: list[Claim] = []
+    if own is None or not lexicon(wanted.language).found("asks_call", wanted.text):
+        shown = _examples(wanted, lead, evidence)[:1]  # else an argument is asked for
+    if not (claims or shown):
+        return []
+    if own is None or lead.start >= own.end or not claims:
+        span = _with_announcement(wanted, lead) if shown else (lead.start, lead.end)
+        claims.append(quoted(item, *span))
+    return [*claims, *shown]
+
+
+def _with_announcement(wanted: QueryTerms, lead: Sentence) -> Span:
+    """Return a sentence with its list, or with what announces the code behind it ("Run:")."""
+    item, several = lead.evidence, wanted.howto or wanted.enumerates
+    start, end = in_context(item, lead.start, lead.end, code=False, items=several)
+    if gives_orders(item.text, start, end):
+        start, end = lead.start, lead.end
+    first = min((one for one, _ in code_blocks(item) if one >= lead.end), default=-1)
+    if first >= 0 and _is_announced(item, lead.end, first):
+        end = first
+    end = min([end, *(one for one, _ in code_blocks(item) if lead.end <= one < end)])
+    return start, len(item.text[:end].rstrip())
+
+
+def _is_announced(item: Evidence, end: int, first: int) -> bool:
+    """Tell whether nothing stands between a sentence and code, or what announces that."""
+    between = item.text[end:first].strip()
+    return not between or (between.endswith(COLONS) and len(between) <= MOST_BETWEEN)
+
+
+def _examples(wanted: QueryTerms, lead: Sentence, evidence: Sequence[Evidence]) -> list[Claim]:
+    """Return the blocks of code that show what a sentence says, the nearest first."""
+    item = lead.evidence
+    names = set(TICKED.findall(lead.text)) | set(find_identifiers(f"{lead.text} {wanted.text}"))
+    last = {parts[-1] for name in names if (parts := WORD.findall(name.removesuffix("()")))}
+    found = [(item, one) for one in code_blocks(item)]
+    found.sort(key=lambda one: (one[1][0] < lead.end, abs(one[1][0] - lead.end)))
     section = (item.document_key, item.section)
     others = [one for one in evidence if (one.document_key, one.section) == section]
     others.sort(key=lambda one: (one.ordinal < item.ordinal, abs(one.ordinal - item.ordinal)))
-    shown += [
-        (one, span)
-        for one in others
-        for span in code_blocks(one)
-        if one.chunk_id != item.chunk_id and _is_short(one, span)
+    found += [
+        (one, span) for one in others if one.chunk_id != item.chunk_id for span in code_blocks(one)
     ]
-    claims = [_signature(item, own.start, own.end)] if own is not None and not own.heading else []
-    if not (claims or shown):
-        return []
-    if not own or lead.start >= own.end or not claims:
-        claims.append(quoted(item, lead.start, lead.end))
-    return [*claims, *(_code(one, *span) for one, span in shown[:1])]
+    return [
+        _code(one, *span)
+        for one, span in found
+        if _is_short(one, span)
+        and (
+            (one is item and span[0] >= lead.end and _is_announced(item, lead.end, span[0]))
+            or last.intersection(
+                part for name in WORD.findall(_at(one, *span)) for part in name.split(".")
+            )
+            or wanted.matched(terms_of(_at(one, *span), wanted.language))
+        )
+    ]
 
 
 def _sentences_outside(item: Evidence) -> list[Span]:
