@@ -113,7 +113,7 @@ def asked_in(state: State, waiting: str) -> str:
 
 def _understood(question: str, history: Sequence[Turn], context: Context) -> Understanding:
     """Read a question without its misspellings, so that it is graded by what it means."""
-    snippet = read_snippet(question) if context.settings.answering.documentation else None
+    snippet = read_snippet(question) if context.settings.is_documentation else None
     if snippet is not None:
         plain = _in_words(snippet, context)
         query = context.reasoner.understand(plain, history)

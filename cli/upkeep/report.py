@@ -16,9 +16,9 @@ from cli.server.running import placed, shown
 from cli.terminal.output import agreed, asks, checked_out, print_json, stdout, write_files
 from core.errors import CallerError
 from core.question import joined_names
-from evals.study import Study
-from evals.study_advice import advised_profile, advised_study
-from evals.study_page import study_page
+from serve.study.advice import advised_profile, advised_study
+from serve.study.page import study_page
+from serve.study.study import Study
 
 if TYPE_CHECKING:
     from app.session import Session

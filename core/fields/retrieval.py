@@ -249,10 +249,6 @@ class AnsweringSettings(Group):
         description="A word of a sentence may stand for one of its source whose vector has at"
         " least this cosine; 1: only words that the tables know as the same.",
     )
-    documentation: bool = Field(
-        default=False,
-        description="Answer as documentation does: the signature of a name, code as a block.",
-    )
     max_rewrites: int = Field(1, ge=0, le=1, description="Rewrites of one sub-question at most.")
     drift_similarity: float = Field(
         0.6, ge=0, le=1, description="A rewrite less similar to its question is thrown away."

@@ -51,7 +51,7 @@ def grade(
         for item, one in zip(evidence, grades, strict=True)
     ]
     grades = _together(wanted, evidence, _announced(evidence, best, grades))
-    return _defining(wanted, evidence, grades) if settings.answering.documentation else grades
+    return _defining(wanted, evidence, grades) if settings.is_documentation else grades
 
 
 def _defining(wanted: QueryTerms, evidence: Sequence[Evidence], grades: list[Grade]) -> list[Grade]:

@@ -14,11 +14,11 @@ from starlette.requests import ClientDisconnect
 
 from core.auth import AuthContext, checked_principal
 from core.errors import CallerError
-from evals.study_advice import advised_study
-from evals.study_page import study_page
 from serve.errors import NotFound, Refused
 from serve.searching import passages_on_record
 from serve.services import AppState, Caller, DocumentWriter, Services, check_standing, with_role
+from serve.study.advice import advised_study
+from serve.study.page import study_page
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import WriteAccess
 

@@ -32,12 +32,12 @@ GUIDE = piece(
     section="Guide › Tying kites",
 )
 HEADED = piece("Land a kite on the ground.", title="Kites", section="Kites › `land(kite, speed=2)`")
-BLOCK_ANSWER = {"documentation": True}
+SECTIONS = {"chunker": "structural"}
 
 
 def texts(rules: Rules, question: str, *items: Evidence, wants: str = "text") -> list[str]:
     asked = asking(question, wants=wants)
-    reasoner = rules(list(items), answering=BLOCK_ANSWER)
+    reasoner = rules(list(items), ingest=SECTIONS)
     grades = reasoner.grade(asked, list(items))
     evidence = [graded(one, grade.grade) for one, grade in zip(items, grades, strict=True)]
     return [claim.text for claim in answered(reasoner, asked, evidence).claims]

@@ -202,7 +202,7 @@ def _documented(
     settings: Settings,
 ) -> list[Claim]:
     """Return what documentation answers with, none where it is not that or has no code for it."""
-    if not settings.answering.documentation:
+    if not settings.is_documentation:
         return []
     defined = asked_definitions(wanted, evidence)
     found = defining_claims(wanted, defined[0]) if defined else []

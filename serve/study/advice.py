@@ -9,7 +9,7 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from core.profile import Profile
 from core.settings import Settings
-from evals.study import WHOLE, Advice, Study, study
+from serve.study.study import WHOLE, Advice, Study, study
 
 if TYPE_CHECKING:
     from app.session import Session
