@@ -12,6 +12,7 @@ from langgraph.types import Overwrite
 from core.budget import SEARCH_STEPS, Usage
 from core.language.analysis import analyze
 from core.language.detect import detect_language
+from core.language.identifiers import is_identifier
 from core.language.scan import words_replaced
 from core.language.snippets import Snippet, read_snippet
 from core.recall import RecallState
@@ -28,13 +29,13 @@ from reasoning.rendering import (
     render_remark,
 )
 from reasoning.rules.answering.summaries import asked_summary
-from reasoning.rules.answering.wanted import UNUSED_TERM
 from reasoning.rules.follow_up import continues
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.recall import asks_memory
 from reasoning.statements import asks_to_forget, asks_to_keep, is_remark, question_beside
 from reasoning.types import Turn, recent
 
+MOST_LOOKED_UP = 40  # words of code and errors; chosen, not measured
 MOST_NAMES = 4  # of the code in a question that are searched for; chosen, not measured
 PUNCTUATION = " .,:;()[]{}'\"`"
 
@@ -129,29 +130,21 @@ def _understood(question: str, history: Sequence[Turn], context: Context) -> Und
 
 
 def _in_words(snippet: Snippet, context: Context) -> str:
-    """Return a question with what documents know of its code or error, the rarest names first.
+    """Return a question with what documents of the caller know of its code or error.
 
     What they have nowhere is of the asker's own program. A name of an error always counts.
     """
     language = detect_language(snippet.prose)
-    message = [word.strip(PUNCTUATION) for word in snippet.message.split()]
-    error = snippet.error
-    words = (error, *message, *snippet.names)
-    groups = {
-        one: [token.term for token in analyze(one, language) if not token.is_function]
-        for one in words
-    }
-    weigh = context.tools.term_weights()
-    weights = weigh(sorted({UNUSED_TERM, *(term for group in groups.values() for term in group)}))
-    known = {
-        one: min(weights[term] for term in group)
-        for one, group in groups.items()
-        if group and all(weights[term] < weights[UNUSED_TERM] for term in group)
-    }
-    names = sorted((one for one in snippet.names if one in known), key=lambda one: -known[one])
-    if error not in known:
-        error = error.rsplit(".", 1)[-1]
-    words = (error, *(one for one in message if one in known), *names[:MOST_NAMES])
+    message = dict.fromkeys(word.strip(PUNCTUATION) for word in snippet.message.split())
+    asked = [
+        one
+        for one in dict.fromkeys((snippet.error, *message, *snippet.names))
+        if any(not token.is_function for token in analyze(one, language))
+    ]
+    found = context.tools.visible_words(asked[:MOST_LOOKED_UP], language, context.auth)
+    error = snippet.error if snippet.error in found else snippet.error.rsplit(".", 1)[-1]
+    names = sorted((one for one in snippet.names if one in found), key=is_identifier, reverse=True)
+    words = (error, *(one for one in message if one in found), *names[:MOST_NAMES])
     bare = snippet.prose.rstrip(PUNCTUATION + "?？")
     mark = snippet.prose[-1:] if snippet.prose.endswith(("?", "？")) else ""
     if error and not (mark or lexicon(language).found("question", bare)):
