@@ -80,10 +80,9 @@ def test_without_a_vocabulary_nothing_is_a_misspelling(filled: Index, embedder) 
     assert corrections(plain, Query("Who is the harbuor pilot?", ANN, language="en")) == {}
 
 
-@pytest.mark.parametrize("word", ["treasure", "treasure.buried"])
-def test_a_word_is_visible_only_to_who_may_read_it(filled: Index, word: str) -> None:
+def test_a_word_is_visible_only_to_who_may_read_it(filled: Index) -> None:
     boss = AuthContext(tenant="acme", roles=frozenset({"boss"}))
-    assert is_visible(filled, Query("", boss, language="en"), word)
-    assert not is_visible(filled, Query("", ANN, language="en"), word)
+    assert is_visible(filled, Query("", boss, language="en"), "treasure")
+    assert not is_visible(filled, Query("", ANN, language="en"), "treasure")
     assert is_visible(filled, Query("", ANN, language="en"), "lighthouse")
     assert not is_visible(filled, Query("", boss, language="en"), "zeppelin")
