@@ -187,6 +187,11 @@ class Settings(BaseSettings):
             changed[name] = getattr(self, name).model_copy(update=changed[name])
         return super().model_copy(update=changed, deep=deep)
 
+    @property
+    def is_documentation(self) -> bool:
+        """Tell whether chunks are whole sections, whose code stands between fences."""
+        return self.ingest.chunker == "structural"
+
     def for_model(self) -> Settings:
         """Return the settings of rules that choose what a model reads, beyond what they answer."""
         return self._with_gate(self.llm.grade_partly)

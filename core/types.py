@@ -346,10 +346,30 @@ def numbered_sources(claims: Sequence[Claim]) -> dict[str, int]:
     return numbers
 
 
+def marked(claim: Claim, numbers: dict[str, int]) -> str:
+    """Return a claim with the marks that follow it; those of a block of code stand below it."""
+    return f"{claim.text}{gap_after(claim.text)}{citation_marks(claim, numbers)}"
+
+
+def gap_after(text: str) -> str:
+    """Return what parts a claim from its marks: behind a fence, a mark would open the block."""
+    return "\n" if text.endswith(("```", "~~~")) else " "
+
+
 def citation_marks(claim: Claim, numbers: dict[str, int]) -> str:
     """Return the marks that follow a claim, as in "[1][3]"."""
     own = dict.fromkeys(numbers[citation.chunk_id] for citation in claim.citations)
     return "".join(f"[{number}]" for number in own)
+
+
+def address_of(source: str, section: str, metadata: Mapping[str, Any]) -> str:
+    """Return a source with the anchor of the name that heads a section, where its index has one."""
+    last = section.rsplit(" › ", 1)[-1]
+    entries = metadata.get("entries")
+    for entry in entries if isinstance(entries, list) else ():
+        if entry.get("anchor") and entry.get("name") == last:
+            return f"{source}#{entry['anchor']}"
+    return source
 
 
 def page_of(section: str, page: int | None) -> str:

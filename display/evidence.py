@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from core.trace import StageStep
-from core.types import Answer, Citation, Claim, Evidence, citation_marks, numbered_sources, place_of
+from core.types import (
+    Answer,
+    Citation,
+    Claim,
+    Evidence,
+    citation_marks,
+    gap_after,
+    numbered_sources,
+    place_of,
+)
 from display.html import (
     Markup,
     Span,
@@ -157,7 +166,7 @@ def answer_text(answer: Answer) -> Markup:
     parts: list[Markup] = []
     place = 0
     for claim in answer.claims:
-        spoken = f"{claim.text} "
+        spoken = f"{claim.text}{gap_after(claim.text)}"
         marks = citation_marks(claim, numbers)
         found = answer.text.find(spoken + marks, place)
         if found < 0:

@@ -42,7 +42,7 @@ class Intercept(Protocol):
 
     `name` is a verb of the reasoner ("grade", with its arguments), "run" (tool, arguments),
     "filter" (text, evidence, threshold, top_k), "specs", "corrections" (text, language),
-    "term_weights" (terms), or "calls", the calls of a search.
+    "visible_words" (words, language), "term_weights" (terms), or "calls", the calls of a search.
     """
 
     def __call__(self, name: str, arguments: tuple[Any, ...], make: Callable[[], Any]) -> Any:  # noqa: ANN401

@@ -101,6 +101,12 @@ class InterceptedTools(Toolbox):
         found: dict[str, str] = self._ask("corrections", (text, language), text, language, auth)
         return found
 
+    def visible_words(self, words: Sequence[str], language: str, auth: AuthContext) -> list[str]:
+        """Return those words that a document has which the caller may see."""
+        given = list(words)
+        found: list[str] = self._ask("visible_words", (given, language), given, language, auth)
+        return found
+
     def term_weights(self) -> TermWeights:
         """Return how rare terms are in these collections."""
         return lambda wanted: self._intercept(

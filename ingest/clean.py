@@ -73,6 +73,7 @@ _BLANKS = re.compile(r"[ \t]{2,}|\t")
 _LINE_EDGES = re.compile(r" *\n *")
 _TRAILING = re.compile(r"[ \t]+(?=\n)")
 _EMPTY_LINES = re.compile(r"\n{3,}")
+_EMPTY_CODE_LINES = re.compile(r"\n{4,}")  # Python has two between functions
 _MAX_ROUNDS = 5  # of unpacking nested escapes; chosen, not measured
 
 
@@ -147,7 +148,7 @@ def _characters(text: str) -> str:
 
 def _clean_code(text: str) -> str:
     text = _TRAILING.sub("", _characters(text))
-    return _EMPTY_LINES.sub("\n\n", text).strip("\n").rstrip()
+    return _EMPTY_CODE_LINES.sub("\n\n\n", text).strip("\n").rstrip()
 
 
 def _clean_prose(text: str) -> str:

@@ -10,8 +10,11 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from core.budget import SEARCH_STEPS, Usage
+from core.language.analysis import analyze
 from core.language.detect import detect_language
+from core.language.identifiers import is_identifier
 from core.language.scan import words_replaced
+from core.language.snippets import Snippet, read_snippet
 from core.recall import RecallState
 from core.types import Plan, StopReason, Understanding
 from graph.context import ONE_SEARCH, Context
@@ -31,6 +34,10 @@ from reasoning.rules.lexicon import lexicon
 from reasoning.rules.recall import asks_memory
 from reasoning.statements import asks_to_forget, asks_to_keep, is_remark, question_beside
 from reasoning.types import Turn, recent
+
+MOST_LOOKED_UP = 40  # words of code and errors; chosen, not measured
+MOST_NAMES = 4  # of the code in a question that are searched for; chosen, not measured
+PUNCTUATION = " .,:;()[]{}'\"`"
 
 
 def understand(state: State, runtime: Runtime[Context]) -> Update:
@@ -107,6 +114,11 @@ def asked_in(state: State, waiting: str) -> str:
 
 def _understood(question: str, history: Sequence[Turn], context: Context) -> Understanding:
     """Read a question without its misspellings, so that it is graded by what it means."""
+    snippet = read_snippet(question) if context.settings.is_documentation else None
+    if snippet is not None:
+        plain = _in_words(snippet, context)
+        query = context.reasoner.understand(plain, history)
+        return query.model_copy(update={"reason": f"{query.reason}; its code or error as: {plain}"})
     classic = context.pipeline in ONE_SEARCH or context.given is not None
     language = detect_language(question)
     found = {} if classic else context.tools.corrections(question, language, context.auth)
@@ -115,6 +127,29 @@ def _understood(question: str, history: Sequence[Turn], context: Context) -> Und
         found = {typed: meant for typed, meant in found.items() if typed in asked.name}
     query = context.reasoner.understand(words_replaced(question, found), history)
     return query.model_copy(update={"corrected": found}) if found else query
+
+
+def _in_words(snippet: Snippet, context: Context) -> str:
+    """Return a question with what documents of the caller know of its code or error.
+
+    What they have nowhere is of the asker's own program. A name of an error always counts.
+    """
+    language = detect_language(snippet.prose)
+    message = dict.fromkeys(word.strip(PUNCTUATION) for word in snippet.message.split())
+    asked = [
+        one
+        for one in dict.fromkeys((snippet.error, *message, *snippet.names))
+        if any(not token.is_function for token in analyze(one, language))
+    ]
+    found = context.tools.visible_words(asked[:MOST_LOOKED_UP], language, context.auth)
+    error = snippet.error if snippet.error in found else snippet.error.rsplit(".", 1)[-1]
+    names = sorted((one for one in snippet.names if one in found), key=is_identifier, reverse=True)
+    words = (error, *(one for one in message if one in found), *names[:MOST_NAMES])
+    bare = snippet.prose.rstrip(PUNCTUATION + "?？")
+    mark = snippet.prose[-1:] if snippet.prose.endswith(("?", "？")) else ""
+    if error and not (mark or lexicon(language).found("question", bare)):
+        bare = ""  # "It fails with": what the error says is asked about
+    return " ".join(filter(None, (bare, *words))) + mark
 
 
 def _read_turn(question: str, context: Context) -> tuple[str, str, bool]:

@@ -23,7 +23,7 @@ from core.types import (
     Plan,
     StopReason,
     Understanding,
-    citation_marks,
+    marked,
     numbered_sources,
     place_of,
 )
@@ -35,6 +35,7 @@ from reasoning.types import Nearest
 from reasoning.verification import OTHER_LANGUAGE, settle
 
 CLASSIC_TOOL = "search_classic"
+SIGNATURE = re.compile(r"`[^`\n]+`")
 QUOTE_CHARS = 240  # of the nearest passage, shown in a refusal; chosen, not measured
 LINES = frozenset({CODE_KIND, NOTE, TABLE})  # kinds of chunks that stand on lines of their own
 DAY = len("2026-01-31")
@@ -74,7 +75,7 @@ def render_answer(
             clock = f" {item.updated_at[CLOCK]} UTC" if timed else ""
             named = _day(item, query.language) + clock if note else item.title or item.source
             origin = (named, item.version, "" if note else item.updated_at[:DAY])
-            lines.append(f"– {', '.join(filter(None, origin))}: {_marked(claim, numbers)}")
+            lines.append(f"– {', '.join(filter(None, origin))}: {marked(claim, numbers)}")
     if missing:
         asked = {claim.question_id for claim in claims}
         found = "; ".join(_named(one.text) for one in plan.questions if one.id in asked)
@@ -116,15 +117,15 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
         if extracts and first is not None:
             row = map_summary_rows(evidence)[first.chunk_id]
             quoted = [claim for claim in own if claim not in counted]
-            lines += [_marked(claim, numbers) for claim in counted]
+            lines += [marked(claim, numbers) for claim in counted]
             themes = any(call.arguments.get("themes") for call in question.calls)
             opening = [row.text] if question.wants == "list" and not counted else []
             opening.append(words.message("themes" if themes else "extracts"))
             lines += _extracts(quoted, row, by_chunk, numbers, opening, words)
         elif counted or question.wants == "list":
-            lines += [_marked(claim, numbers) for claim in counted]
+            lines += [marked(claim, numbers) for claim in counted]
             lines += [
-                f"{place}. {_work(claim, by_chunk)}{_marked(claim, numbers)}"
+                f"{place}. {_work(claim, by_chunk)}{marked(claim, numbers)}"
                 for place, claim in enumerate((c for c in own if c not in counted), start=1)
             ]
         else:
@@ -306,14 +307,13 @@ def _named(text: str) -> str:
     return text.strip().rstrip("?？.。 ")
 
 
-def _marked(claim: Claim, numbers: dict[str, int]) -> str:
-    return f"{claim.text} {citation_marks(claim, numbers)}"
-
-
 def _joined(claims: Sequence[Claim], numbers: dict[str, int], evidence: dict[str, Evidence]) -> str:
-    """Return claims beside each other; steps, code and rows on lines of their own."""
-    texts = [_marked(claim, numbers) for claim in claims]
-    apart = any("\n" in one.text or _kind(one, evidence) in LINES for one in claims)
+    """Return claims beside each other; steps, code, rows and signatures on lines of their own."""
+    texts = [marked(claim, numbers) for claim in claims]
+    apart = any(
+        "\n" in one.text or SIGNATURE.fullmatch(one.text) or _kind(one, evidence) in LINES
+        for one in claims
+    )
     return ("\n" if apart else " ").join(texts)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from core.language.analysis import content_terms, terms
+from core.language.analysis import content_terms, query_terms, terms
 from core.language.scan import WORD, fold, words_replaced
 from core.language.words import cyrillic_dictionary, is_known
 from models.embeddings import CutsWords, serves
@@ -62,6 +62,13 @@ def corrections(index: Index, query: Query) -> dict[str, str]:
         if best is not None:
             found[word] = best.capitalize() if word[0].isupper() else best
     return {} if _drifts(index, query, words_replaced(query.text, found)) else found
+
+
+def is_visible(index: Index, query: Query, word: str) -> bool:
+    """Tell whether documents that the caller may see have a word, with all of its parts."""
+    languages = index.search.languages(index.collection.id)
+    groups = query_terms(word, languages | ({query.language} if query.language else set()))
+    return bool(groups) and all(_visible(index, query, set(one)) for one in groups)
 
 
 def _is_name(query: Query, word: str) -> bool:

@@ -152,9 +152,18 @@ def documentation_pages(data_set: str, under: str, project: str) -> Iterator[tup
                 continue
             content = archive.extractfile(member)
             assert content is not None
-            text = _FRONT.sub("", content.read().decode())
+            text = _without_myst(_FRONT.sub("", content.read().decode()))
             path = member.name.removeprefix(under).removesuffix(".md") + ".html"
             yield path, _documentation_page(text, path, project)
+
+
+def _without_myst(text: str) -> str:
+    """Write roles, notes and cells as a site shows them: `name`, a paragraph, code."""
+    text = re.sub(r"\{[\w:-]+\}(?=`)", "", text)
+    text = re.sub(r"^```\{(?:code|code-cell|code-block)\}.*\n(?::.*\n)*", "```\n", text, flags=re.M)
+    return re.sub(
+        r"^```\{[\w-]+\}(.*)\n(?::.*\n)*((?:(?!```).*\n)*)```$", r"\1\n\n\2", text, flags=re.M
+    )
 
 
 def _documentation_page(text: str, path: str, project: str) -> Page:

@@ -18,7 +18,7 @@ from core.types import Evidence, FieldInfo, TermWeights, ToolSpec
 from models.vectors import Vectors
 from retrievers.channels import VECTOR
 from retrievers.fusion import RRF_CONSTANT
-from retrievers.spelling import corrections
+from retrievers.spelling import corrections, is_visible
 from retrievers.stages import RERANK, rerank
 from retrievers.types import Index, Query, Searched
 from tools.note_tools import KeywordSearch, ReadMemory, SemanticSearch
@@ -295,6 +295,15 @@ class Toolbox:
         except TimeUpError:
             return {}
         return {word: to for word, to in found[0].items() if all(word in one for one in found)}
+
+    def visible_words(self, words: Sequence[str], language: str, auth: AuthContext) -> list[str]:
+        """Return those words that a document has which the caller may see."""
+        boxes = [(box._index, auth.narrowed(box._where)) for box in self._boxes]
+        asked = [(index, Query("", own, language=language)) for index, own in boxes]
+        try:
+            return [word for word in words if any(is_visible(*one, word) for one in asked)]
+        except TimeUpError:
+            return []
 
     def term_weights(self) -> TermWeights:
         """Return how rare terms are in these collections, for reasoners to weigh words by.

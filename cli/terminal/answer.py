@@ -12,7 +12,7 @@ from rich.tree import Tree
 from cli.terminal.output import plain_table, stderr, stdout, warn
 from core.errors import shorten
 from core.trace import Step, StreamEvent
-from core.types import Plan, place_of
+from core.types import Plan, address_of, place_of
 from display.runs import visits
 
 
@@ -86,7 +86,9 @@ def print_sources(result: dict[str, Any]) -> None:
             item = titles.get(chunk, {})
             book = item.get("metadata", {}).get("book", {}).get("title")
             place = place_of(item.get("section") or "", item.get("page"))
-            parts = (item.get("collection"), citation["source"], book, place)
+            metadata = item.get("metadata") or {}
+            source = address_of(citation["source"], item.get("section") or "", metadata)
+            parts = (item.get("collection"), source, book, place)
             where = " · ".join(part for part in parts if part)
             out.print(f"[dim]\\[{numbers[chunk]}] {escape(where)}[/dim]")
     for warning in result["warnings"]:

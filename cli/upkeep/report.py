@@ -14,12 +14,11 @@ from cli.options import CallerOptions, opened, storables, with_options, working
 from cli.server.access import record
 from cli.server.running import placed, shown
 from cli.terminal.output import agreed, asks, checked_out, print_json, stdout, write_files
-from core.auth import AuthContext
 from core.errors import CallerError
 from core.question import joined_names
-from evals.study import Study, study
-from evals.study_advice import advise, advised_profile
-from evals.study_page import study_page
+from serve.study.advice import advised_profile, advised_study
+from serve.study.page import study_page
+from serve.study.study import Study
 
 if TYPE_CHECKING:
     from app.session import Session
@@ -55,7 +54,7 @@ def report(
     names = joined_names(storables(collections))
     with opened(options.settings()) as session:
         named = session.catalogue.collections_named(options.auth, names)
-        found = [_studied(session, options.auth, one) for one in named]
+        found = [advised_study(session, options.auth, one) for one in named]
         if target is not None:
             write_files({target: study_page(found)})
         if not as_json:
@@ -70,21 +69,6 @@ def report(
     if as_json:
         changed = [one.collection for _, one in advised if apply]
         print_json({"collections": [one.model_dump() for one in found], "applied": changed})
-
-
-def _studied(session: Session, auth: AuthContext, collection: Collection) -> Study:
-    """Return the figures with the advice; raises CallerError for a collection that is empty."""
-    settings = session.index(collection).settings
-    found = study(
-        collection.name,
-        collection.profile.name,
-        lambda: session.catalogue.visible_passages(auth, collection),
-        mixed=settings.ingest.chunker == "structural",
-    )
-    if not found.documents:
-        rule, hint = "there are no documents in it that you may see", "`carrel ingest` adds some"
-        raise CallerError(rule, value=collection.name, hint=hint)
-    return found.model_copy(update={"advice": advise(found, settings)})
 
 
 def _print(found: Sequence[Study], target: Path | None) -> None:

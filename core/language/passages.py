@@ -30,6 +30,7 @@ LEANS, POINTS, ADDRESSES, SPEAKS = 0.4, 0.3, 0.7, 0.5  # worth of a sentence tha
 SHORT, IS_SHORT = 60, 0.7  # a sentence of fewer letters (a Chinese one is two) says little
 LONG, IS_LONG = 240, 0.7  # one of more is hard to take in
 CODE = re.compile(r"`[^`\n]+`")
+FENCED = re.compile(r"^(?P<fence>`{3,}|~{3,})[^\n]*\n(?P<code>.*?)^(?P=fence)[ \t]*$", re.M | re.S)
 # Addresses, three headings with their pages, and signs of code, tables and formulas.
 JUNK = re.compile(
     r"https?://|\b[\w-]+\.(?:org|com|net|gov|io)\b|(?:\b\d+ [A-Z]\w+\D*){3}"

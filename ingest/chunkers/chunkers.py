@@ -14,6 +14,7 @@ from ingest.chunkers.packing import (
     BlockRun,
     BlockSpan,
     Chunker,
+    ChunkSpan,
     Span,
     first_boundary,
     fitting,
@@ -22,6 +23,7 @@ from ingest.chunkers.packing import (
     pack,
     trim_span,
 )
+from ingest.types import Block
 from models.embeddings import Embedder, Vectors
 
 _DEFINITION = re.compile(
@@ -186,7 +188,8 @@ def _skip_white_space(text: str, place: int) -> int:
 class StructuralChunker(Chunker):
     """Make one chunk of each section: its prose, code and tables up to `most` characters.
 
-    A longer section is cut between paragraphs, code samples and rows, and a code sample keeps the
+    Code that stays whole stands between fences, so that an answer can show it as a block. A longer
+    section is cut between paragraphs, code samples and rows, and a code sample keeps the
     paragraph that introduces it. A sample of more than `most` characters is cut between functions
     and classes, then between methods, then between lines.
     """
@@ -197,6 +200,10 @@ class StructuralChunker(Chunker):
         """Keep up to `most` characters whole; records and annotations are left to `others`."""
         self._most = most
         self._others = others
+
+    def cut(self, blocks: Sequence[Block]) -> Iterator[ChunkSpan]:
+        """Yield the chunks of a document, those that hold something."""
+        yield from super().cut([_fenced(one, self._most) for one in blocks])
 
     def spans(self, run: BlockRun) -> Iterable[Span]:
         """Locate the chunks of one run."""
@@ -235,6 +242,15 @@ class StructuralChunker(Chunker):
             offset = part.start + start
             units += [(offset + first, offset + last) for first, last in sentences]
         return units
+
+
+def _fenced(block: Block, most: int) -> Block:
+    """Put code between fences where it fits with them; no line of it ends them."""
+    if block.kind != "code" or not block.text.strip():
+        return block
+    ticks = max(2, *map(len, re.findall("`+", block.text)), 0) + 1
+    text = f"{'`' * ticks}\n{block.text.rstrip()}\n{'`' * ticks}"
+    return block.model_copy(update={"text": text}) if len(text) <= most else block
 
 
 def _locate_content(text: str, part: BlockSpan, end: int) -> Span:

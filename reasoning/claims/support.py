@@ -33,7 +33,7 @@ JOINED = 6  # sentences at most that a statement may be joined from
 ASKS = ("?", "？")
 BEFORE = 3  # sentences before one that may say what its pronouns mean
 GRAM = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_\u3400-\u9fff]{1,4}|[\u3400-\u9fff]")
-MARKS = re.compile(r"[\s*_`#|。!！]+|(?<!\d)\.|\.(?!\d)")
+MARKS = re.compile(r"^\s*[-+•]\s+|[\s*_`#|。!！]+|(?<!\d)\.|\.(?!\d)")
 
 
 # What stands before the colon of an entry of a list and has a number or letter: "E04", "Mode B".

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.language.cues import cues
 from core.recall import NOTE
 from core.settings import Settings
 from core.types import AnswerSpan, Evidence, Grade
 from languages.language import find_language
 from reasoning.rules.answering.blocks import announces, follows
+from reasoning.rules.answering.documentation import asked_definitions
 from reasoning.rules.answering.features import LEAST_LEXICAL
 from reasoning.rules.answering.headings import heading_of
 from reasoning.rules.answering.named import is_entry, lacking_things, terms_above, terms_before
@@ -48,7 +50,19 @@ def grade(
         _named(wanted, one, best.get(item.chunk_id), _beside(item, evidence))
         for item, one in zip(evidence, grades, strict=True)
     ]
-    return _together(wanted, evidence, _announced(evidence, best, grades))
+    grades = _together(wanted, evidence, _announced(evidence, best, grades))
+    return _defining(wanted, evidence, grades) if settings.is_documentation else grades
+
+
+def _defining(wanted: QueryTerms, evidence: Sequence[Evidence], grades: list[Grade]) -> list[Grade]:
+    """Let what defines the name asked about answer: its signature says so without a sentence."""
+    names = {one.item.evidence_id: one.name for one in asked_definitions(wanted, evidence)}
+    return [
+        one.model_copy(update={"grade": ANSWERS, "reason": f"it defines {name}; {one.reason}"})
+        if (name := names.get(one.evidence_id)) and one.grade < ANSWERS
+        else one
+        for one in grades
+    ]
 
 
 def bound(
@@ -138,6 +152,8 @@ def _named(wanted: QueryTerms, grade: Grade, sentence: Sentence | None, beside: 
     lacking = [one for one in wanted.codes if one.casefold() not in beside]
     if sentence.read is None or sentence.odds < TRUSTED:
         lacking += lacking_things(wanted, sentence, beside)
+    shown = cues(wanted.language)  # who asks for an example is served by one that is not called so
+    lacking = [one for one in lacking if not shown.found("example", one)]
     if not lacking:
         return grade
     reason = f"{grade.reason}; does not say {', '.join(lacking)}"

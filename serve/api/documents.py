@@ -17,6 +17,8 @@ from core.errors import CallerError
 from serve.errors import NotFound, Refused
 from serve.searching import passages_on_record
 from serve.services import AppState, Caller, DocumentWriter, Services, check_standing, with_role
+from serve.study.advice import advised_study
+from serve.study.page import study_page
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import WriteAccess
 
@@ -33,6 +35,23 @@ async def collections(auth: Caller, services: Services) -> dict[str, Any]:
     """List the collections in which the caller may see a document, with the number of those."""
     found = await services.runner.do(auth, lambda: services.catalogue.list_collections(auth))
     return {"collections": found, **_list_warnings(services)}
+
+
+@router.get("/report", tags=["documents"])
+async def report(
+    auth: Caller, services: Services, collection: CollectionName = "default"
+) -> dict[str, Any]:
+    """Return the figures of what the caller sees of collections, with advice, and the page.
+
+    Several names are joined by commas; nothing is set.
+    """
+
+    def studied() -> dict[str, Any]:
+        named = services.session.catalogue.collections_named(auth, collection)
+        found = [advised_study(services.session, auth, one) for one in named]
+        return {"collections": [one.model_dump() for one in found], "page": study_page(found)}
+
+    return await services.runner.do(auth, studied)
 
 
 @router.get("/documents", tags=["documents"])

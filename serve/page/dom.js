@@ -2,6 +2,16 @@
 
 const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "open", "selected", "indeterminate", "htmlFor"]);
 
+/** Let the browser keep a text as a file. */
+export function saveFile(name, type, text) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = el("a", { href: url, download: name, hidden: true });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
 /** Build an element. `attrs`: class, on… handlers, dataset, properties, else attributes.
  *  null and false are left out; children are nodes, texts, or lists of them. */
 export function el(tag, attrs, ...children) {

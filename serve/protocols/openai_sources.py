@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.types import place_of
+from core.types import address_of, place_of
 
 WEB = ("http://", "https://")
 
@@ -44,13 +44,13 @@ def sources_of(result: Mapping[str, Any]) -> list[Source]:
 
 
 def _source(number: int, citation: Mapping[str, Any], item: Mapping[str, Any]) -> Source:
-    page = item.get("page")
+    page, section, metadata = item.get("page"), item.get("section") or "", item.get("metadata")
     return Source(
         number=number,
         chunk_id=citation["chunk_id"],
         title=item.get("title") or citation["source"],
-        url=_url(item.get("metadata") or {}) or citation["source"],
-        place=place_of(item.get("section") or "", page),
+        url=address_of(_url(metadata or {}) or citation["source"], section, metadata or {}),
+        place=place_of(section, page),
         date=item.get("updated_at") or "",
         quote=citation["quote"],
         text=item.get("text") or citation["quote"],

@@ -16,7 +16,7 @@ from core.language.analysis import Token, analyze, terms
 from core.language.cues import own_texts
 from core.metadata import CORRECTS, LISTED_CHUNKS, ROW
 from core.recall import NOTE
-from core.types import Claim, citation_marks, numbered_sources
+from core.types import Claim, marked, numbered_sources
 
 ERASED = "erased"
 # Neither how many passages nor which: their number and names are hidden as well.
@@ -268,7 +268,7 @@ def _kept_claims(result: dict[str, Any]) -> str:
     claims = [Claim.model_validate(one) for one in result.get("claims", [])]
     numbers = numbered_sources(claims)
     kept = [claim for claim in claims if claim.text]
-    return "\n".join(f"{claim.text} {citation_marks(claim, numbers)}" for claim in kept)
+    return "\n".join(marked(claim, numbers) for claim in kept)
 
 
 def _empty(items: list[dict[str, Any]], cited: list[dict[str, Any]], mark: str) -> None:

@@ -55,3 +55,58 @@ def test_an_answer_warns_of_deprecation_and_of_another_version(carrel: Carrel, d
     other = carrel("ask", "What is the launch timeout of the winch in 7.5?", *asked, data=data).json
     assert other["refused"]
     assert "asked about version 7.5, but found version 1.0, 2.0" in other["warnings"]
+
+
+GUIDE = """# Kites
+
+## Flying
+
+Tie the line before a kite flies.
+
+```python
+def fly(line):
+    for knot in line:
+
+
+        tie(knot)
+```
+
+## Errors
+
+CalmError is raised when there is too little wind for the line.
+
+### `pull(line, *, force=1)`
+
+Pull a kite down to the ground.
+
+- `line`: what holds the kite.
+- `force`: how hard, in newtons.
+"""
+FAILED = """It stops, what should I do?
+Traceback (most recent call last):
+  File "/home/ann/sky.py", line 7, in <module>
+    fly(thread)
+kites.CalmError: too little wind in /home/ann"""
+
+
+def test_documentation_answers_with_code_signatures_and_what_an_error_means(
+    carrel: Carrel, tmp_path: Path
+) -> None:
+    (tmp_path / "kites.md").write_text(GUIDE, encoding="utf-8")
+    ingested = carrel(
+        *("ingest", tmp_path / "kites.md", "-c", "kites", "--profile", "techdocs"),
+        data=tmp_path / "data",
+    )
+    assert ingested.code == 0, ingested.err
+
+    def answer(question: str) -> str:
+        asked = carrel("ask", question, "-c", "kites", "--json", data=tmp_path / "data")
+        return str(asked.json["answer"])
+
+    block = "```\ndef fly(line):\n    for knot in line:\n\n\n        tie(knot)\n```"
+    shown = answer("How do I tie the line of a kite?")
+    assert shown == f"Tie the line before a kite flies. [1]\n{block}\n[1]"
+    called = answer("What arguments does pull take?")
+    assert called.startswith("pull(line, *, force=1): Pull a kite down to the ground. [1]")
+    assert "- `force`: how hard, in newtons." in called
+    assert answer(FAILED).startswith("CalmError is raised when there is too little wind")

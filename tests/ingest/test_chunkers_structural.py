@@ -33,6 +33,10 @@ def after():
     return 1'''
 
 
+def fenced(text: str) -> str:
+    return f"```\n{text}\n```"
+
+
 def chunks(*blocks: Block, most: int = 200) -> list[ChunkSpan]:
     return list(StructuralChunker(most, SentenceChunker(100, 0)).cut(blocks))
 
@@ -43,14 +47,16 @@ def texts(*blocks: Block, most: int = 200) -> list[str]:
 
 def test_a_section_is_one_chunk_with_its_code() -> None:
     (cut,) = chunks(PROSE, CODE, AFTER)
-    assert cut.text == "\n\n".join(block.text for block in (PROSE, CODE, AFTER))
+    assert cut.text == "\n\n".join([PROSE.text, fenced(CODE.text), AFTER.text])
     assert (cut.run.section, cut.kind) == ("Guide › Adding", "text")
 
 
 def test_code_keeps_its_indentation() -> None:
     body = Block(text="    return 1\n", kind="code")
-    assert texts(body) == ["    return 1"]
-    assert texts(body, Block(text="Prose follows.")) == ["    return 1\n\n\nProse follows."]
+    assert texts(body) == [fenced("    return 1")]
+    assert texts(body, Block(text="Prose follows.")) == [
+        f"{fenced('    return 1')}\n\nProse follows."
+    ]
 
 
 def test_sections_are_chunks_of_their_own() -> None:
@@ -71,7 +77,7 @@ def test_a_long_section_is_cut_between_paragraphs() -> None:
 def test_code_keeps_the_paragraph_that_introduces_it() -> None:
     filler = Block(text="Addition is old. " * 8, section="Guide › Adding")
     found = texts(filler, PROSE, CODE, AFTER, most=180)
-    assert found == [filler.text.strip(), f"{PROSE.text}\n\n{CODE.text}\n\n{AFTER.text}"]
+    assert found == [filler.text.strip(), f"{PROSE.text}\n\n{fenced(CODE.text)}\n\n{AFTER.text}"]
 
 
 def test_a_code_sample_is_never_cut_up_to_the_limit() -> None:

@@ -74,6 +74,9 @@ def test_pages_have_what_the_index_and_the_properties_say(
     assert module.title == "kite module"
     assert (guide.metadata["type"], guide.metadata["version"]) == (["guide"], "2.1.0")
     assert module.metadata["deprecated_names"] == ["kite.cos"]
+    assert module.metadata["deprecations"] == [
+        "Deprecated since version 2.0: Use kite.cosine instead."
+    ]
 
 
 def test_a_function_is_a_section_with_signature_parameters_and_code(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_each_chunker_stores_its_own_chunks(ingest: Ingest, store: Store, tmp_pa
         assert ingest(tmp_path / "guide.md", **values).unchanged == 1
         chunks = query(store.folder, "SELECT text FROM chunks ORDER BY ordinal")
         sizes[chunker] = [len(chunk) for (chunk,) in chunks]
-        whole = "Run this:\n\nrun()\n\nThen wait."
+        whole = "Run this:\n\n```\nrun()\n```\n\nThen wait."
         assert ((whole,) in chunks) is (chunker == "structural")
     assert max(sizes["sentence"]) <= 300 and max(sizes["fixed"]) <= 300
     assert max(sizes["semantic"]) <= 500 and max(sizes["structural"]) > 500

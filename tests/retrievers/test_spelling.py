@@ -10,7 +10,7 @@ from fakes import FakeEmbedder, document, write
 from core.auth import AuthContext
 from core.language.scan import words_replaced
 from core.settings import Settings
-from retrievers.spelling import corrections
+from retrievers.spelling import corrections, is_visible
 from retrievers.types import Index, Query
 
 ANN = AuthContext(tenant="acme")
@@ -78,3 +78,11 @@ def test_a_correction_that_drifts_is_thrown_away(filled: Index) -> None:
 def test_without_a_vocabulary_nothing_is_a_misspelling(filled: Index, embedder) -> None:
     plain = replace(filled, embedder=embedder)
     assert corrections(plain, Query("Who is the harbuor pilot?", ANN, language="en")) == {}
+
+
+def test_a_word_is_visible_only_to_who_may_read_it(filled: Index) -> None:
+    boss = AuthContext(tenant="acme", roles=frozenset({"boss"}))
+    assert is_visible(filled, Query("", boss, language="en"), "treasure")
+    assert not is_visible(filled, Query("", ANN, language="en"), "treasure")
+    assert is_visible(filled, Query("", ANN, language="en"), "lighthouse")
+    assert not is_visible(filled, Query("", boss, language="en"), "zeppelin")

@@ -49,24 +49,22 @@ def signature_of(term: LexborNode) -> str:
 def read_notices(tree: LexborHTMLParser) -> dict[str, Any]:
     """Return what a page says of versions, as metadata: deprecated, since.
 
-    `deprecated_names` are those of a page that explains others beside them; where all of it is
-    deprecated, `deprecated` is true and `deprecation` what the notice says.
+    `deprecated_names` are those of a page that explains others beside them, `deprecations` the
+    notice of each; where all of it is deprecated, `deprecated` is true, `deprecation` the notice.
     """
     terms = [term for term in tree.css("dt") if defined_name(term)]
     first = defined_name(terms[0]) if terms else ""
     found: dict[str, Any] = {}
-    names = []
+    names: dict[str, str] = {}
     for node in tree.css("div.deprecated, .admonition.deprecated, .admonition-deprecated"):
         name = _of(node)
+        notice = " ".join(node.text(deep=True, separator=" ").split())[:_MOST_NOTICE]
         if name in ("", first) and "deprecated" not in found:
-            found["deprecated"] = True
-            found["deprecation"] = " ".join(node.text(deep=True, separator=" ").split())[
-                :_MOST_NOTICE
-            ]
-        elif name not in ("", first):
-            names.append(name)
+            found |= {"deprecated": True, "deprecation": notice}
+        elif name and name != first:
+            names.setdefault(name, notice)
     if names:
-        found["deprecated_names"] = list(dict.fromkeys(names))
+        found |= {"deprecated_names": list(names), "deprecations": list(names.values())}
     for node in tree.css("div.versionadded"):
         version = _SINCE.search(node.text(deep=True))
         if version and _of(node) in ("", first):

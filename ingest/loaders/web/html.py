@@ -208,6 +208,8 @@ class HtmlWalk:
                 if tag == "dl" and not entering and self._lists.pop():
                     self._outline.close(self._level)
                 if entering and tag == "li":
+                    if self._item.endswith(_IS):  # the list is the definition of a term
+                        self._outline.prose(self._item.rstrip(), tight=True)
                     self._item = self._label
                 elif tag == "dl" and self._item:  # a term without a definition
                     self._outline.prose(self._item.removesuffix(_IS))

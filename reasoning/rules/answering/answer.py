@@ -25,7 +25,13 @@ from reasoning.rules.answering.blocks import (
     announces,
     follows,
     in_context,
-    keeps_lines,
+    quoted,
+)
+from reasoning.rules.answering.documentation import (
+    asked_definitions,
+    asks_for_code,
+    defining_claims,
+    example_claims,
 )
 from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, dated, headings_of
@@ -100,7 +106,6 @@ AMOUNT = re.compile(r"(?<![\w-])\d+(?:[.,]\d+)*")  # a number that is no part of
 LEAST_OWN = 2  # words of a part that may be answered alone; chosen, not measured
 SAME_SHARE = 0.7  # chosen, not measured
 ITEM_SHARE = 0.75  # chosen, not measured
-BULLET = re.compile(r"^[-*+•]\s+")  # of a single item
 # What a question asks for by a word of one list, and the list of words that bring it.
 BRINGS = (("asks_why", "cause"), ("asks_remedy", "remedy"))
 
@@ -185,11 +190,28 @@ def _sentences(
     if chosen and is_of_day(wanted, chosen[0].text, chosen[0].evidence.language) is None:
         # What holds on the day asked for may be an exception to what holds on all.
         chosen += [one for one in everything if _is_exception(one, chosen[0], wanted)][:1]
-    claims = _section(chosen, evidence, wanted) or _claims(chosen, evidence, wanted)
+    claims = _documented(chosen, evidence, wanted, settings)
+    claims = claims or _section(chosen, evidence, wanted) or _claims(chosen, evidence, wanted)
     claims = [one.model_copy(update={"confidence": confidence}) for one in claims]
     if chosen and wanted.wants == "yesno":
         claims[0] = claims[0].model_copy(update={"verdict": _verdict(chosen[0], wanted)})
     return claims
+
+
+def _documented(
+    chosen: Sequence[Sentence],
+    evidence: Sequence[Evidence],
+    wanted: QueryTerms,
+    settings: Settings,
+) -> list[Claim]:
+    """Return what documentation answers with, none where it is not that or has no code for it."""
+    if not settings.is_documentation:
+        return []
+    defined = asked_definitions(wanted, evidence)
+    found = defining_claims(wanted, defined[0]) if defined else []
+    if not found and chosen and asks_for_code(wanted):
+        return example_claims(wanted, chosen[0], evidence)
+    return found
 
 
 def _is_exception(one: Sentence, first: Sentence, wanted: QueryTerms) -> bool:
@@ -454,7 +476,7 @@ def _items(best: Sequence[Sentence], evidence: Sequence[Evidence]) -> list[Claim
         key=lambda pair: -pair[0],
     )
     kept = [sentence for worth, sentence in ranked if worth >= ITEM_SHARE * ranked[0][0]]
-    return [_quoted(one.evidence, one.start, one.end) for one in kept]
+    return [quoted(one.evidence, one.start, one.end) for one in kept]
 
 
 def _claims(
@@ -482,7 +504,7 @@ def _claims(
                 claims.append(row)
                 continue
             claims += _announcing(sentence, evidence)
-            claims.append(_dated(_quoted(sentence.evidence, start, end), sentence, wanted))
+            claims.append(_dated(quoted(sentence.evidence, start, end), sentence, wanted))
             behind = follows(sentence.evidence, evidence)
             if behind is not None and end == len(sentence.evidence.text.rstrip()):
                 ordered = gives_orders(behind.text, 0, len(behind.text))
@@ -532,19 +554,11 @@ def _announcing(sentence: Sentence, evidence: Sequence[Evidence]) -> list[Claim]
     if before is None or not announces(before) or sentence.evidence.kind != CODE_KIND:
         return []
     start, end = spans_of(before.text, before.kind)[-1]
-    return [] if gives_orders(before.text, start, end) else [_quoted(before, start, end)]
+    return [] if gives_orders(before.text, start, end) else [quoted(before, start, end)]
 
 
 def _beginning(item: Evidence) -> Claim:
     """Return the claim of a chunk up to what a reader takes in at once."""
     spans = spans_of(item.text, item.kind)
     end = max((end for _, end in spans if end <= MOST_CHARACTERS), default=spans[0][1])
-    return _quoted(item, spans[0][0], end)
-
-
-def _quoted(item: Evidence, start: int, end: int) -> Claim:
-    citation = item.cited(start, end)
-    text = citation.quote
-    if item.kind != CODE_KIND and not keeps_lines(text):
-        text = BULLET.sub("", " ".join(text.split()))
-    return Claim(text=text, citations=[citation])
+    return quoted(item, spans[0][0], end)

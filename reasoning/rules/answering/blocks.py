@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from core.language.passages import ITEM, TABLE, Span, spans_of
-from core.types import Evidence
+from core.language.passages import CODE_KIND, ITEM, TABLE, Span, spans_of
+from core.types import Claim, Evidence
 from reasoning.rules.lexicon import Lexicon, lexicon
 
 # As much as a reader takes in at once; a longer list is cut after a whole item.
@@ -106,6 +106,18 @@ STEP = re.compile(r"\s*\d{1,2}[.)]\s")
 COLUMN = " | "
 AHEAD = 2  # sentences behind one, that may have its cause; chosen, not measured
 MOST_BACK = 2  # sentences before one that begins with "it"; chosen, not measured
+
+
+BULLET = re.compile(r"^[-*+•]\s+")  # of a single item
+
+
+def quoted(item: Evidence, start: int, end: int) -> Claim:
+    """Return a claim that says text[start:end] of a piece of evidence, and cites it."""
+    citation = item.cited(start, end)
+    text = citation.quote
+    if item.kind != CODE_KIND and not keeps_lines(text):
+        text = BULLET.sub("", " ".join(text.split()))
+    return Claim(text=text, citations=[citation])
 
 
 def keeps_lines(text: str) -> bool:

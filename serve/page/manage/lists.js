@@ -1,7 +1,7 @@
 // Lists for admins: jobs, feedback, and the audit log.
 
 import { errorText } from "../api.js";
-import { dateText, el, fill } from "../dom.js";
+import { dateText, el, fill, saveFile } from "../dom.js";
 import { jobShare, jobText } from "./sending.js";
 import { bytesText } from "./sizes.js";
 
@@ -60,12 +60,7 @@ export async function feedbackSection(root, app) {
 async function saved(app) {
   try {
     const text = await app.api.text("/api/v1/feedback", { format: "jsonl" });
-    const url = URL.createObjectURL(new Blob([text], { type: "application/x-ndjson" }));
-    const link = el("a", { href: url, download: "feedback.jsonl", hidden: true });
-    document.body.append(link);
-    link.click();
-    link.remove();
-    setTimeout(() => URL.revokeObjectURL(url), 10000);
+    saveFile("feedback.jsonl", "application/x-ndjson", text);
   } catch (error) {
     app.toast(errorText(error));
   }

@@ -32,11 +32,21 @@ function paragraphs(result, cites) {
   const many = ((result.plan || {}).questions || []).length > 1;
   const nodes = [];
   let at = 0;
+  let fence = ""; // of the block of code that is open
+  let code = [];
   for (const line of result.answer.split("\n")) {
-    const isPart = many && asked.has(line.trim());
-    const kind = isPart ? "h3" : "p";
-    const inside = inline(result.answer, at + line.search(/\S|$/), at + line.length, cites);
-    if (line.trim()) {
+    const mark = (/^\s*(`{3,}|~{3,})$/.exec(line) || [])[1];
+    if (fence && mark === fence) {
+      nodes.push(el("pre", { tabindex: "0" }, el("code", null, code.join("\n"))));
+      [fence, code] = ["", []];
+    } else if (fence) {
+      code.push(line);
+    } else if (mark) {
+      fence = mark;
+    } else if (line.trim()) {
+      const isPart = many && asked.has(line.trim());
+      const kind = isPart ? "h3" : "p";
+      const inside = inline(result.answer, at + line.search(/\S|$/), at + line.length, cites);
       nodes.push(el(kind, { class: /^\d+\. /.test(line) ? "item" : isPart ? "part" : null, dir: "auto" }, inside));
     }
     at += line.length + 1;

@@ -19,7 +19,8 @@ export function marksOf(result) {
   for (const claim of inOrder(result)) {
     const chunks = [...new Set(claim.citations.map((one) => one.chunk_id))];
     const tail = chunks.map((chunk) => `[${number.get(chunk)}]`);
-    const text = `${claim.text} ${tail.join("")}`;
+    const gap = /(?:```|~~~)$/.test(claim.text) ? "\n" : " "; // below a block of code
+    const text = `${claim.text}${gap}${tail.join("")}`;
     let begin = result.answer.indexOf(text, at);
     if (begin < 0) begin = result.answer.indexOf(text);
     if (begin < 0) continue;

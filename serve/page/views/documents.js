@@ -1,7 +1,7 @@
 // The documents of a collection: listed, read, added and deleted.
 
 import { errorText } from "../api.js";
-import { count, dateText, el, fill } from "../dom.js";
+import { count, dateText, el, fill, saveFile } from "../dom.js";
 import { confirmed } from "../manage/confirm.js";
 import { readDocument } from "../manage/reading.js";
 import { uploadPanel } from "../manage/uploads.js";
@@ -26,6 +26,8 @@ async function listView(root, app, wanted) {
   const status = el("p", { class: "hint", role: "status" });
   const table = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "documents-title" },
     el("table", { class: "documents" }, el("thead", null, headRow(app.me.may.write)), body));
+  const report = el("button", { type: "button", title: "What these documents are like, in ten figures" }, "Report");
+  report.onclick = saveReport;
   const back = el("button", { type: "button" }, "← Previous");
   back.onclick = () => { seen.pop(); show(seen.at(-1) || ""); };
   const next = el("button", { type: "button" }, "Next →");
@@ -35,7 +37,7 @@ async function listView(root, app, wanted) {
     : null;
   fill(root,
     el("div", { class: "row documents-head" }, el("h1", { id: "documents-title" }, "Documents"),
-      el("span", null, el("label", { for: "collection" }, "Collection "), choose)),
+      el("span", null, el("label", { for: "collection" }, "Collection "), choose, " ", report)),
     uploads && uploads.node, treePanel(app, () => current), status, table, pager);
   await refresh();
 
@@ -46,7 +48,7 @@ async function listView(root, app, wanted) {
     if (!names.includes(current)) current = (names.includes(filled) && filled) || (wanted && !names.length ? wanted : names[0]) || "";
     if (uploads) uploads.known(names);
     fill(choose, collections.map((one) => el("option", { value: one.name, selected: one.name === current }, `${one.name} (${one.documents.toLocaleString()})`)));
-    choose.disabled = !names.length;
+    choose.disabled = report.disabled = !names.length;
     if (!filled || filled === current) await show(seen.at(-1) || "");
   }
 
@@ -79,6 +81,17 @@ async function listView(root, app, wanted) {
     back.disabled = seen.length < 2;
     next.disabled = documents.length <= PAGE;
     next.onclick = () => show(shown.at(-1).document_id);
+  }
+
+  async function saveReport() {
+    status.textContent = "Reading the documents…";
+    try {
+      const { page } = await app.api.get("/api/v1/report", { collection: current });
+      saveFile(`report-${current}.html`, "text/html", page);
+      status.textContent = "";
+    } catch (error) {
+      status.textContent = errorText(error);
+    }
   }
 
   async function remove(one) {

@@ -1,7 +1,7 @@
 // What is remembered of the reader: listed, edited, saved and deleted by them.
 
 import { errorText } from "../api.js";
-import { count, dateText, el, fill } from "../dom.js";
+import { count, dateText, el, fill, saveFile } from "../dom.js";
 import { confirmed } from "../manage/confirm.js";
 
 export const title = "Memory";
@@ -78,12 +78,7 @@ function standing(note) {
 async function saved(app, status) {
   try {
     const text = await app.api.text("/api/v1/memory/export");
-    const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-    const link = el("a", { href: url, download: "memory.json", hidden: true });
-    document.body.append(link);
-    link.click();
-    link.remove();
-    setTimeout(() => URL.revokeObjectURL(url), 10000);
+    saveFile("memory.json", "application/json", text);
   } catch (error) {
     status.textContent = errorText(error);
   }

@@ -6,7 +6,7 @@ import json
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -16,10 +16,11 @@ from pydantic import Field
 from core.language import chinese
 from core.language.detect import detect_language
 from core.language.identifiers import is_identifier
+from core.language.passages import FENCED
 from core.language.scan import TOKEN, fold
 from core.language.sentences import sentence_spans
 from core.types import FrozenModel
-from ingest.quality.texts import Spread, new_part, other_signs
+from ingest.quality.texts import Spread, new_part
 from languages.language import known_languages
 
 SEGMENT = 1000  # words of a stretch whose vocabulary is counted, so that sizes compare
@@ -28,9 +29,6 @@ MODULES = 15  # that the figure names
 THIN = 2  # documents, up to which a module is thinly covered
 WHOLE = 0.95  # share of the sections of a type that its length of sections covers
 SAMPLE = 1500  # characters of prose that its language is told from
-# Share of signs but letters from which a paragraph is code where a chunk may be a whole section: so
-# are three quarters of the code in the documentation of JAX (n = 918,542 characters).
-CODE_SIGNS = 0.2
 ENOUGH_WORDS = 30  # of a document in prose, below which its readability says little
 # Where the bars of a figure begin; the last one has all that is larger.
 BARS = {
@@ -115,15 +113,11 @@ class _DocumentCounts(NamedTuple):
     named: set[str]
 
 
-def study(collection: str, profile: str, rows: Rows, *, mixed: bool = False) -> Study:
-    """Return the figures; `rows` gives what `visible_passages` does, each time it is called.
-
-    `mixed` says that chunks are whole sections, whose code has to be told from their text.
-    """
+def study(collection: str, profile: str, rows: Rows) -> Study:
+    """Return the figures; `rows` gives what `visible_passages` does, each time it is called."""
     names = _names(rows())
     found = [
-        _counted(list(passages), names, mixed=mixed)
-        for _, passages in groupby(rows(), itemgetter("document"))
+        _counted(list(passages), names) for _, passages in groupby(rows(), itemgetter("document"))
     ]
     kinds = [kind for kind, _ in Counter(one.type for one in found).most_common()]
     words = [word for one in found for word in one.words]
@@ -164,9 +158,17 @@ def _names(rows: Iterable[Mapping[str, Any]]) -> Names:
     return found
 
 
-def _counted(
-    passages: Sequence[Mapping[str, Any]], names: Names, *, mixed: bool
-) -> _DocumentCounts:
+def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the pieces of a passage, and whether each is code, which stands between fences."""
+    last = 0
+    for match in FENCED.finditer(text):
+        yield text[last : match.start()], False
+        yield match["code"], True
+        last = match.end()
+    yield text[last:], False
+
+
+def _counted(passages: Sequence[Mapping[str, Any]], names: Names) -> _DocumentCounts:
     """Count one document; what a passage repeats of the one before is left out."""
     row, metadata = passages[0], json.loads(passages[0]["metadata"])
     parts: tuple[list[str], list[str]] = [], []
@@ -174,8 +176,7 @@ def _counted(
     for before, passage in zip([{"text": ""}, *passages], passages, strict=False):
         fresh = new_part(before["text"], passage["text"])
         sections[passage["section"]] += len(fresh)
-        for part in fresh.split("\n\n") if mixed else [fresh]:
-            is_code = mixed and passage["kind"] == "text" and other_signs(part) > CODE_SIGNS
+        for part, is_code in _pieces(fresh):
             parts[is_code or passage["kind"] == "code"].append(part)
     prose, code = ("\n\n".join(filter(str.strip, part)) for part in parts)
     size, density = len(prose) + len(code), metadata.get("code_density")

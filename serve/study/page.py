@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from display.html import COLOURS, Markup, element, escaped, joined, table
 from display.runs import view_page
-from evals.study import MODULES, SEGMENT, THIN, WHOLE, Study
 from ingest.quality.texts import Spread
+from serve.study.study import MODULES, SEGMENT, THIN, WHOLE, Study
 
 NOTHING = "–"
 PERCENT, DECIMAL = "{:.1%}", "{:,.1f}"

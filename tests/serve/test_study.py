@@ -10,9 +10,9 @@ import pytest
 
 from core.profile import Profile
 from core.settings import load_settings
-from evals.study import Study, study
-from evals.study_advice import WEIGHTS, advise, advised_profile
-from evals.study_page import figures, study_page
+from serve.study.advice import WEIGHTS, advise, advised_profile
+from serve.study.page import figures, study_page
+from serve.study.study import Study, study
 
 CODE = "import kite.sky\nfrom kite import wind\n\nkite.sky.launch(3)\nwind.read()"
 PROSE = "A kite flies in the wind. It needs a long line and a person who holds it well. " * 3
@@ -29,9 +29,9 @@ def row(document: int, text: str, **given: Any) -> dict[str, Any]:
     }
 
 
-def studied(*rows: Mapping[str, Any], name: str = "kites", mixed: bool = False) -> Study:
+def studied(*rows: Mapping[str, Any], name: str = "kites") -> Study:
     read: Callable[[], Iterable[Mapping[str, Any]]] = lambda: iter(rows)  # noqa: E731
-    return study(name, "default", read, mixed=mixed)
+    return study(name, "default", read)
 
 
 @pytest.fixture
@@ -94,9 +94,10 @@ def test_readability_is_of_the_language_of_the_text(text: str, documents: int) -
 
 
 def test_code_in_a_chunk_of_a_whole_section_is_told_from_its_text() -> None:
-    section = f"{PROSE}\n\nprint(jnp.max(jnp.abs(rows[0] - 1.0)))\n\n{PROSE}"
-    assert studied(row(1, section)).code_share == 0  # a chunk of text alone
-    assert 0.06 < studied(row(1, section), mixed=True).code_share < 0.09
+    code = "print(jnp.max(jnp.abs(rows[0] - 1.0)))"
+    assert studied(row(1, f"{PROSE}\n\n{code}\n\n{PROSE}")).code_share == 0
+    fenced = f"{PROSE}\n\n```\n{code}\n```\n\n{PROSE}"
+    assert 0.06 < studied(row(1, fenced)).code_share < 0.09
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from core.auth import AuthContext
+from core.errors import CallerError
 from core.profile import Profile
 from core.settings import Settings
-from evals.study import WHOLE, Advice, Study
+from serve.study.study import WHOLE, Advice, Study, study
+
+if TYPE_CHECKING:
+    from app.session import Session
+    from stores.sqlite.catalogue import Collection
 
 CODE_SHARE = 0.05  # of the characters, from which documents count as technical; chosen
 SMALLEST, LARGEST = 4000, 200_000  # characters up to which sections stay whole: 1,000 find less
 OVERLAP = 10  # hundredths of a chunk that the next one repeats: 30 find nothing more
 WEIGHTS = {"title": 0.1, "opening": 0.15}
+
+
+def advised_study(session: Session, auth: AuthContext, collection: Collection) -> Study:
+    """Return the figures of what a caller sees, with the advice; raises CallerError for nothing."""
+    found = study(
+        collection.name,
+        collection.profile.name,
+        lambda: session.catalogue.visible_passages(auth, collection),
+    )
+    if not found.documents:
+        rule, hint = "there are no documents in it that you may see", "`carrel ingest` adds some"
+        raise CallerError(rule, value=collection.name, hint=hint)
+    return found.model_copy(update={"advice": advise(found, session.index(collection).settings)})
 
 
 def advise(study: Study, settings: Settings) -> list[Advice]:

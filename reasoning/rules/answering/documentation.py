@@ -1,0 +1,289 @@
+"""What documentation answers with: the signature of a name, a sentence, code as a block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from core.language.analysis import analyze
+from core.language.cues import cues
+from core.language.identifiers import find_identifiers, is_identifier
+from core.language.orders import gives_orders
+from core.language.passages import CODE_KIND, FENCED, ITEM, Span, spans_of
+from core.types import Claim, Evidence
+from reasoning.rules.answering.blocks import COLONS, MOST_CHARACTERS, in_context, quoted
+from reasoning.rules.answering.features import terms_of
+from reasoning.rules.answering.headings import LED, SECTIONS
+from reasoning.rules.answering.relevance import Sentence
+from reasoning.rules.answering.wanted import QueryTerms
+from reasoning.rules.lexicon import lexicon
+
+MOST_BETWEEN = 120  # characters that announce code behind a sentence; chosen, not measured
+MOST_LINES = 40  # of code; more is not shown with an answer; chosen, not measured
+# Words before a name that say what it is.
+KINDS = r"(?:(?:class|def|function|method|property|async|static|exception)\s+)*"
+HEADING = re.compile(rf"[`*\s]*{KINDS}(?P<name>[A-Za-z_$][\w$.]*)\s*(?P<call>\()?")
+WORD = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*(?:\(\))?")
+TICKED = re.compile(r"`([^`\n]+)`")
+# What is asked of a name, by the list of words that asks it, as its text says it.
+ASPECTS = ("asks_return", "asks_error")
+CALLS = ("asks_call", *ASPECTS)
+LABEL = re.compile(r"[^\W\d_][^\n.]{0,40}[:：]$")
+
+
+class Definition(NamedTuple):
+    """Hold the evidence that explains a name; its signature is text[start:end], or the heading."""
+
+    item: Evidence
+    name: str
+    start: int
+    end: int
+    heading: str
+
+
+def asks_for_code(wanted: QueryTerms) -> bool:
+    """Tell whether a question asks how to do or call something, or for an example."""
+    called = lexicon(wanted.language).found("asks_call", wanted.text)
+    return wanted.howto or called or cues(wanted.language).found("example", wanted.text)
+
+
+def asked_definitions(wanted: QueryTerms, evidence: Iterable[Evidence]) -> list[Definition]:
+    """Return the definitions of the one name that a question is about, the most exact ones.
+
+    It asks what that is or does, takes, returns or raises, or how it is used, and nothing else. A
+    word of prose ("get") is no name where it asks how to do something.
+    """
+    defined = [one for one in map(definition, evidence) if one is not None]
+    words = lexicon(wanted.language)
+    plain = wanted.defines or any(words.found(one, wanted.text) for one in CALLS)
+    found: list[tuple[int, Definition]] = []
+    for match in WORD.finditer(wanted.text) if defined else ():
+        named = match.start() and match.group()[0].isupper()
+        if not (plain or named or is_identifier(match.group())):
+            continue
+        asked = match.group().removesuffix("()").split(".")
+        rows = ((_common(asked, one.name.split(".")), one) for one in defined)
+        shared = [row for row in rows if row[0]]
+        if shared and _asks_only(wanted, match.start(), match.end()):
+            found += shared
+    most = max((common for common, _ in found), default=0)
+    return [one for common, one in found if common == most]
+
+
+def _asks_only(wanted: QueryTerms, start: int, end: int) -> bool:
+    """Tell whether a question names nothing but text[start:end]."""
+    rest = f"{wanted.text[:start]} {wanted.text[end:]}"
+    for name in ("definition", "code", "example"):
+        pattern = cues(wanted.language).alternatives(name)
+        rest = re.sub(pattern, " ", rest, flags=re.IGNORECASE)
+    rest = lexicon(wanted.language).remove(rest, "asks_use", *CALLS)
+    return all(one.is_function for one in analyze(rest, wanted.language))
+
+
+def _common(asked: Sequence[str], name: Sequence[str]) -> int:
+    """Return how many last parts two dotted names share, 0 unless one is the end of the other."""
+    length = min(len(asked), len(name))
+    return length if asked[-length:] == name[-length:] else 0
+
+
+def definition(item: Evidence) -> Definition | None:
+    """Return what a passage of documentation defines: its heading is a name with a signature."""
+    last = item.section.rsplit(SECTIONS, 1)[-1]
+    heading = HEADING.match(last)
+    if heading is None or item.kind in (CODE_KIND, "record", "table"):
+        return None
+    name = heading["name"].strip(".")
+    if heading["call"]:
+        return Definition(item, name, 0, 0, last)
+    if heading.end() < len(last.rstrip("`* ")):
+        return None
+    short = re.escape(name.rsplit(".", 1)[-1])
+    line = re.compile(rf"^[`*\s]*{KINDS}(?:[\w$]+\.)*{short}[`*]*\(.*$", re.M)
+    inside = code_blocks(item)
+    for match in line.finditer(item.text):
+        if not any(start <= match.start() < end for start, end in inside):
+            start = match.start() + len(match.group()) - len(match.group().lstrip())
+            return Definition(item, name, start, match.start() + len(match.group().rstrip()), "")
+    return None
+
+
+def code_blocks(item: Evidence) -> list[Span]:
+    """Return where the blocks of code of a passage stand, with their fences."""
+    found = [match.span() for match in FENCED.finditer(item.text)]
+    if item.kind == CODE_KIND and not found:
+        return [(0, len(item.text))]
+    return found
+
+
+def defining_claims(wanted: QueryTerms, one: Definition) -> list[Claim]:
+    """Return the signature of a name, what it is for, what is asked of it, or else its example."""
+    item, asked, words = one.item, lexicon(wanted.language), lexicon(one.item.language)
+    aspect = next((name for name in ASPECTS if asked.found(name, wanted.text)), "")
+    prose, lists = _prose(item, one.end), _listed(item, one.end)
+    claims = [] if one.heading else [_signature(item, one.start, one.end)]
+    if aspect:
+        telling = [span for span in (*lists, *prose) if words.found(aspect, _at(item, *span))]
+        claims += [quoted(item, *span) for span in (telling or prose)[:2]]
+    else:
+        claims += [quoted(item, *span) for span in prose[:1]]
+        if asked.found("asks_call", wanted.text):
+            claims += [quoted(item, *span) for span in lists[:1]]
+        else:
+            claims += [_code(item, *span) for span in code_blocks(item) if _is_short(item, span)][
+                :1
+            ]
+    if one.heading and claims:  # the heading has the signature
+        claims[0] = claims[0].model_copy(update={"text": f"{one.heading}{LED}{claims[0].text}"})
+    return claims
+
+
+def _at(item: Evidence, start: int, end: int) -> str:
+    return item.text[start:end]
+
+
+def _signature(item: Evidence, start: int, end: int) -> Claim:
+    claim = quoted(item, start, end)
+    text = claim.text.strip("`* ")
+    return claim.model_copy(update={"text": f"`{text}`" if "`" not in text else text})
+
+
+def _prose(item: Evidence, start: int) -> list[Span]:
+    """Return the sentences behind a place that are neither of a list nor of code."""
+    return [
+        (first, last)
+        for first, last in _sentences_outside(item)
+        if first >= start
+        and not ITEM.match(item.text, first)
+        and not item.text[first:last].endswith(COLONS)
+    ]
+
+
+def _listed(item: Evidence, start: int) -> list[Span]:
+    """Return the lists behind a place, each with the label above it ("Parameters:")."""
+    inside = code_blocks(item)
+    found: list[Span] = []
+    begun, last = -1, -1
+    place = 0
+    for line in item.text.splitlines(keepends=True):
+        shown = line.rstrip()
+        end = place + len(shown)
+        code = any(one <= place < other for one, other in inside)
+        if place < start or code or not shown:
+            place += len(line)
+            continue
+        if LABEL.fullmatch(shown):
+            if last > begun >= 0:
+                found.append((begun, last))
+            begun, last = place, -1
+        elif ITEM.match(shown):
+            begun, last = (place if begun < 0 else begun), end
+        elif last < 0 or not line.startswith(" "):
+            if last > begun >= 0:
+                found.append((begun, last))
+            begun, last = -1, -1
+        place += len(line)
+    if last > begun >= 0:
+        found.append((begun, last))
+    return [(first, min(end, _whole(item.text, first, end))) for first, end in found]
+
+
+def _whole(text: str, start: int, end: int) -> int:
+    """Return the end of the last whole line that a reader takes in at once."""
+    if end - start <= MOST_CHARACTERS:
+        return end
+    return text.rfind("\n", start, start + MOST_CHARACTERS)
+
+
+def _is_short(item: Evidence, span: Span) -> bool:
+    shown = item.text[slice(*span)]
+    return shown.count("\n") <= MOST_LINES and not gives_orders(item.text, *span)
+
+
+def _code(item: Evidence, start: int, end: int) -> Claim:
+    """Return the claim of a block of code, to the letter and between fences."""
+    citation = item.cited(start, end)
+    text = citation.quote
+    fenced = text if FENCED.fullmatch(text) else f"```\n{text}\n```"
+    return Claim(text=fenced, citations=[citation])
+
+
+def example_claims(wanted: QueryTerms, lead: Sentence, evidence: Sequence[Evidence]) -> list[Claim]:
+    """Return what a likely sentence says with a block of code, and the signature it explains.
+
+    A line of code brings its whole block with what announces it. Other code follows the sentence
+    directly, or has a name that this or the question says: in its passage, then in its section.
+    None without either.
+    """
+    item, own = lead.evidence, definition(lead.evidence)
+    inside = next((one for one in code_blocks(item) if one[0] <= lead.start < one[1]), None)
+    if inside is not None and _is_short(item, inside):
+        before = [one for one in _sentences_outside(item) if one[1] <= inside[0]]
+        return [*(quoted(item, *one) for one in before[-1:]), _code(item, *inside)]
+    claims = [_signature(item, own.start, own.end)] if own is not None and not own.heading else []
+    shown: list[Claim] = []
+    if own is None or not lexicon(wanted.language).found("asks_call", wanted.text):
+        shown = _examples(wanted, lead, evidence)[:1]  # else an argument is asked for
+    if not (claims or shown):
+        return []
+    if own is None or lead.start >= own.end or not claims:
+        span = _with_announcement(wanted, lead) if shown else (lead.start, lead.end)
+        claims.append(quoted(item, *span))
+    return [*claims, *shown]
+
+
+def _with_announcement(wanted: QueryTerms, lead: Sentence) -> Span:
+    """Return a sentence with its list, or with what announces the code behind it ("Run:")."""
+    item, several = lead.evidence, wanted.howto or wanted.enumerates
+    start, end = in_context(item, lead.start, lead.end, code=False, items=several)
+    if gives_orders(item.text, start, end):
+        start, end = lead.start, lead.end
+    first = min((one for one, _ in code_blocks(item) if one >= lead.end), default=-1)
+    if first >= 0 and _is_announced(item, lead.end, first):
+        end = first
+    end = min([end, *(one for one, _ in code_blocks(item) if lead.end <= one < end)])
+    return start, len(item.text[:end].rstrip())
+
+
+def _is_announced(item: Evidence, end: int, first: int) -> bool:
+    """Tell whether nothing stands between a sentence and code, or what announces that."""
+    between = item.text[end:first].strip()
+    return not between or (between.endswith(COLONS) and len(between) <= MOST_BETWEEN)
+
+
+def _examples(wanted: QueryTerms, lead: Sentence, evidence: Sequence[Evidence]) -> list[Claim]:
+    """Return the blocks of code that show what a sentence says, the nearest first."""
+    item = lead.evidence
+    names = set(TICKED.findall(lead.text)) | set(find_identifiers(f"{lead.text} {wanted.text}"))
+    last = {parts[-1] for name in names if (parts := WORD.findall(name.removesuffix("()")))}
+    found = [(item, one) for one in code_blocks(item)]
+    found.sort(key=lambda one: (one[1][0] < lead.end, abs(one[1][0] - lead.end)))
+    section = (item.document_key, item.section)
+    others = [one for one in evidence if (one.document_key, one.section) == section]
+    others.sort(key=lambda one: (one.ordinal < item.ordinal, abs(one.ordinal - item.ordinal)))
+    found += [
+        (one, span) for one in others if one.chunk_id != item.chunk_id for span in code_blocks(one)
+    ]
+    return [
+        _code(one, *span)
+        for one, span in found
+        if _is_short(one, span)
+        and (
+            (one is item and span[0] >= lead.end and _is_announced(item, lead.end, span[0]))
+            or last.intersection(
+                part for name in WORD.findall(_at(one, *span)) for part in name.split(".")
+            )
+            or wanted.matched(terms_of(_at(one, *span), wanted.language))
+        )
+    ]
+
+
+def _sentences_outside(item: Evidence) -> list[Span]:
+    """Return the sentences of a passage outside its code."""
+    inside = code_blocks(item)
+    return [
+        (first, last)
+        for first, last in spans_of(item.text, item.kind)
+        if not any(one <= first < other for one, other in inside)
+        and not gives_orders(item.text, first, last)
+    ]

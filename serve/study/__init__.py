@@ -1,0 +1,1 @@
+"""What the documents of a collection are like, and what that advises for its settings."""

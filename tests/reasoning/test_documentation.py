@@ -1,0 +1,117 @@
+"""Answers over documentation: signature, a short explanation, code to the letter as a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from builders import answered, asking, graded, piece
+
+from core.types import Claim, Evidence, marked, numbered_sources
+from reasoning.rules.answering.documentation import definition
+from reasoning.rules.reasoner import RulesReasoner
+
+Rules = Callable[..., RulesReasoner]
+CODE = "```\nline = Line(20)\n\n\nfor kite in kites:\n    kite.fly(\n        line,\n    )\n```"
+FLY = f"""kites.fly(line, *, wind=1)
+
+Fly all kites on one line. It needs wind.
+Parameters:
+- line (Line) – what holds the kites.
+- wind – metres a second.
+Returns:
+- float – the height.
+Raises:
+- CalmError – if there is no wind.
+
+{CODE}"""
+FLY_ITEM = piece(FLY, title="kites", section="kites › kites.fly")
+GUIDE = piece(
+    f"Kites are tied to a line before they rise:\n\n{CODE}\n\nThen they are let go.",
+    title="Guide",
+    section="Guide › Tying kites",
+)
+HEADED = piece("Land a kite on the ground.", title="Kites", section="Kites › `land(kite, speed=2)`")
+SECTIONS = {"chunker": "structural"}
+
+
+def texts(rules: Rules, question: str, *items: Evidence, wants: str = "text") -> list[str]:
+    asked = asking(question, wants=wants)
+    reasoner = rules(list(items), ingest=SECTIONS)
+    grades = reasoner.grade(asked, list(items))
+    evidence = [graded(one, grade.grade) for one, grade in zip(items, grades, strict=True)]
+    return [claim.text for claim in answered(reasoner, asked, evidence).claims]
+
+
+def test_a_question_about_a_name_gets_its_signature_and_example(rules: Rules) -> None:
+    signature = "`kites.fly(line, *, wind=1)`"
+    for question in ("How do I use kites.fly?", "What does kites.fly do?", "What is fly()?"):
+        assert texts(rules, question, GUIDE, FLY_ITEM) == [
+            signature,
+            "Fly all kites on one line.",
+            CODE,
+        ], question
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("What arguments does kites.fly take?", "- line (Line) – what holds the kites."),
+        ("What does kites.fly return?", "Returns:\n- float – the height."),
+        ("Which exception does fly raise?", "Raises:\n- CalmError – if there is no wind."),
+    ],
+)
+def test_what_is_asked_of_a_name_stands_behind_its_signature(
+    rules: Rules, question: str, shown: str
+) -> None:
+    first, *rest = texts(rules, question, GUIDE, FLY_ITEM)
+    assert first == "`kites.fly(line, *, wind=1)`"
+    assert any(shown in one for one in rest) and CODE not in rest
+
+
+def test_a_signature_in_a_heading_leads_the_sentence(rules: Rules) -> None:
+    [text] = texts(rules, "What arguments does land take?", HEADED)
+    assert text == "`land(kite, speed=2)`: Land a kite on the ground."
+
+
+def test_how_to_gets_the_block_with_its_indentation(rules: Rules) -> None:
+    found = texts(rules, "How do I tie kites to a line?", GUIDE)
+    assert found == ["Kites are tied to a line before they rise:", CODE]
+
+
+def test_a_further_word_makes_it_another_question(rules: Rules) -> None:
+    found = texts(rules, "What is the maximum height of kites.fly?", GUIDE, FLY_ITEM)
+    assert "`kites.fly(line, *, wind=1)`" not in found
+
+
+@pytest.mark.parametrize(
+    ("section", "text"),
+    [
+        ("Guide › Installation", "Install it (with pip)."),
+        ("kites › fly", f"Call it:\n\n{CODE}"),
+        ("", "fly(line) is a call."),
+        ("Guide › 3. How to fly", "fly(line)"),
+    ],
+)
+def test_prose_and_calls_in_code_define_no_name(section: str, text: str) -> None:
+    assert definition(piece(text, section=section)) is None
+
+
+def test_the_marks_of_a_block_stand_below_it() -> None:
+    item = piece(CODE)
+    claim = Claim(text=CODE, citations=[item.cited(0, len(CODE))])
+    assert marked(claim, numbered_sources([claim])).endswith("    )\n```\n[1]")
+
+
+OTHER_CODE = "```\nline.cut()\n```"
+MENDING = piece(
+    f"A torn knot is mended by hand. Tie it:\n\n{CODE}\n\nThen wait.\n\n{OTHER_CODE}",
+    section="Guide › Mending",
+)
+APART = piece(f"Kites are mended by hand. Then wait.\n\n{OTHER_CODE}", section="Guide › Mending")
+
+
+def test_an_example_is_what_is_announced_or_has_a_name_of_the_answer(rules: Rules) -> None:
+    question = "How do I mend a torn knot?"
+    assert texts(rules, question, MENDING) == ["A torn knot is mended by hand. Tie it:", CODE]
+    assert texts(rules, "How are kites mended?", APART) == ["Kites are mended by hand."]
