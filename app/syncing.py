@@ -222,7 +222,7 @@ class _Sync:
         marks = {} if self._fresh else {key: one.mark for key, one in known.items()}
         seen: set[str] = set()
         complete = True
-        for item in connector.items(marks):
+        for item in self._listed(connector, marks, known):
             if item.key in seen:
                 continue
             if len(seen) >= self._session.settings.sources.max_items:
@@ -244,6 +244,16 @@ class _Sync:
         files = [*self._rows.files(self._row, self._gone), *self._renamed]
         self.report.removed = _forget_files(self._session, self._row, files, self._access)
         self._rows.drop_items(self._row, self._gone)
+
+    def _listed(
+        self, connector: Connector, marks: dict[str, str], known: dict[str, ItemRow]
+    ) -> Iterator[Item]:
+        """Yield the items; where the source fails, what was read before it is kept."""
+        try:
+            yield from connector.items(marks)
+        except CarrelError:
+            self._ingest(known)
+            raise
 
     def _take(self, connector: Connector, item: Item, kept: ItemRow | None, mark: str) -> None:
         """Read an item unless it is as it was."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
@@ -28,6 +29,7 @@ FORMS = (
     "a folder, https://…, git+https://…, git+file://…, imaps://USER@HOST/FOLDER, webdavs://…,"
     " s3://BUCKET/PREFIX or loader:MODULE.CLASS"
 )
+LACKING = f"run `{install_command('connectors')}`, or install that package"
 LONGEST = 2000  # characters, as browsers take; chosen, not measured
 # What names a secret, in an address or among the parameters of a loader.
 SECRET = re.compile(r"pass(word|wd)?$|pwd|secret|token|api.?key|access.?key|signature|^sig$", re.I)
@@ -69,6 +71,9 @@ def parse_address(name: str, text: str) -> Address:
         if not DOTTED.fullmatch(dotted):
             hint = "such as loader:langchain_community.document_loaders.ArxivLoader"
             raise CallerError("a loader is named as module.Class", value=dotted, hint=hint)
+        package = dotted.partition(".")[0]
+        if find_spec(package) is None:
+            raise CallerError("the package of a loader is installed", value=package, hint=LACKING)
         return Address("loader", text, dotted)
     if "://" not in text:
         return _path(Path(text))
@@ -158,8 +163,3 @@ def filled(parameters: Mapping[str, Any]) -> dict[str, Any]:
                 raise CallerError(rule, value=variable_, hint=hint)
             done[name] = secret
     return done
-
-
-def lacking(package: str) -> str:
-    """Return what to do where a package of the extra is not installed."""
-    return f"run `{install_command('connectors')}` ({package})"
