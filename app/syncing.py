@@ -77,7 +77,7 @@ def sync_source(
     log. With `fresh` everything is read again. Killed, it is made good by the next one.
     """
     started = time.monotonic()
-    folder = session.store.folder / FOLDER / _digest(row.tenant, row.user, row.name)
+    folder = _folder(session, row)
     with _alone(folder):
         sync = _Sync(session, row, folder, progress, auth, fresh)
         try:
@@ -100,7 +100,7 @@ def forget_source(
     session: Session, row: SourceRow, *, documents: bool, auth: AuthContext | None = None
 ) -> int:
     """Remove a source, with `documents` also those it has brought; return how many went."""
-    folder = session.store.folder / FOLDER / _digest(row.tenant, row.user, row.name)
+    folder = _folder(session, row)
     with _alone(folder):
         gone = 0
         if documents:
@@ -110,6 +110,20 @@ def forget_source(
         session.accounts.sources().remove(row)
         shutil.rmtree(folder, ignore_errors=True)
         return gone
+
+
+def is_syncing(session: Session, row: SourceRow) -> bool:
+    """Tell whether a sync of this source is at work in this process."""
+    return _folder(session, row) in _active
+
+
+def note_failure(session: Session, row: SourceRow, message: str) -> None:
+    """Note that a source could not be synced, and why."""
+    _note(session, row, "failed", message)
+
+
+def _folder(session: Session, row: SourceRow) -> Path:
+    return session.store.folder / FOLDER / _digest(row.tenant, row.user, row.name)
 
 
 _active: set[Path] = set()

@@ -50,7 +50,7 @@ class Address:
     @property
     def is_local(self) -> bool:
         """Tell whether it names files or programs of this machine."""
-        return self.kind in ("folder", "loader") or self.parts.scheme == "git+file"
+        return self.parts.scheme in ("", "git+file")
 
     @property
     def host(self) -> str:

@@ -32,7 +32,7 @@ class GitConnector:
         if shutil.which("git") is None:
             raise SourceError("a repository needs the command git", hint="install it")
         self._access = access
-        self._local = address.is_local or address.kind == "git" and not address.parts.scheme
+        self._local = address.is_local
         self._place = address.rest.removeprefix("git+")
         self._folder = Path(address.rest) if self._local else access.scratch / "repository.git"
         self._blobs: dict[str, tuple[str, int]] = {}

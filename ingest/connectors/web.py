@@ -222,6 +222,8 @@ class WebConnector:
 def _suffix(answer: HttpAnswer, name: str) -> str:
     """Return how a file of this answer ends: as its type says, else as its name does."""
     media = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media.startswith(("image/", "audio/", "video/", "font/")):
+        raise DocumentError(f"what is of type {media} is not read", value=answer.url)
     suffix = SUFFIXES.get(media)
     own = suffix_of(name)
     if suffix is None or (suffix == ".txt" and format_of(name)):

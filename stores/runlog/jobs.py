@@ -1,4 +1,4 @@
-"""Uploads, deletions and trees: running ones survive a restart, ended ones stay listed."""
+"""Uploads, deletions, trees and syncs: running ones survive a restart, ended ones stay listed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.auth import AuthContext
 from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.sums import JOB, sign
 
-Kind = Literal["upload", "deletion", "tree"]
+Kind = Literal["upload", "deletion", "tree", "sync"]
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 OPEN: tuple[State, ...] = ("waiting", "running")
 # A damaged job is none: the roles of its document may be others than it was given.
@@ -21,7 +21,7 @@ SOUND = f"j.sum IS {JOB}"
 
 @dataclass(eq=False)
 class JobRow:
-    """Hold one job; `name` is the upload's file name, "" for any other and for what was erased.
+    """Hold one job; `name` is the upload's file name or the synced source's name, "" for any other.
 
     `roles` are who may read an uploaded document, empty for the whole tenant; `bytes` its size;
     `attempts` counts how often it was begun; `caller` is who sent it (see `sender`).

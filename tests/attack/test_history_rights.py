@@ -472,6 +472,7 @@ OTHER_ROUTES = {
     *("/v1/models", "/v1/models/{model}", "/api/v1/jobs/{job_id}", "/api/v1/keys"),
     *("/api/v1/tree", "/api/v1/memory", "/api/v1/memory/export", "/api/v1/memory/{note_id}"),
     *("/api/v1/recommend", "/api/v1/recommend/ratings", "/mcp"),  # by the rights of now
+    *("/api/v1/sources", "/api/v1/sources/{name}", "/api/v1/sources/{name}/sync"),
     *("/api/v1/keys/{key_id}", "/api/v1/audit"),  # the audit log keeps no text of documents
 }
 AGENT_ROUTES = "/agent/"  # the other forms of one runner
@@ -493,7 +494,7 @@ OTHER_COMMANDS = {
     ),
     *("keys", "audit", "eval", "models", "llm"),
     # By the rights of now as well: tests/retrievers/test_tree.py, tests/graph/test_remembering.py.
-    *("tree", "memory", "recommend", "feedback", "mcp"),
+    *("tree", "memory", "recommend", "feedback", "mcp", "source"),
 }
 
 
