@@ -69,13 +69,16 @@ class MailConnector:
             server = made(host, port, ssl_context=context, timeout=self._seconds)
         else:
             server = made(host, port, timeout=self._seconds)
-            if "STARTTLS" in server.capabilities:
-                server.starttls(context)
-            elif not self._access.private:
-                raise SourceError("a password is sent over TLS alone", value=address.text)
-        secret = self._access.credential
-        server.login(secret.user, secret.password)
         opened: imaplib.IMAP4 = server
+        try:
+            if not tls and "STARTTLS" in opened.capabilities:
+                opened.starttls(context)
+            elif not tls and not self._access.private:
+                raise SourceError("a password is sent over TLS alone", value=address.text)
+            opened.login(self._access.credential.user, self._access.credential.password)
+        except BaseException:
+            opened.shutdown()
+            raise
         return opened
 
     def items(self, marks: Mapping[str, str]) -> Iterator[Item]:
