@@ -14,7 +14,7 @@ from typing import Any
 
 from app.session import Session
 from core.auth import AuthContext
-from core.errors import AbsentError, CarrelError, DocumentError, InUseError
+from core.errors import AbsentError, CallerError, CarrelError, DocumentError, InUseError
 from ingest.connectors.address import find_credential, parse_address
 from ingest.connectors.opening import open_connector
 from ingest.connectors.types import (
@@ -283,7 +283,7 @@ class _Sync:
             else:
                 self._gone.append(item.key)
             return
-        except DocumentError as error:
+        except (DocumentError, CallerError) as error:
             self._fail(item.key, error)
             self._failing = self._failing + 1 if isinstance(error, UnreachableError) else 0
             if self._failing >= FAILURES:

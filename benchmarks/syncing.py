@@ -20,8 +20,10 @@ WORDS = "heron crane ibis stork wren kestrel marsh tower river reed nest egg win
 
 def text(number: int, version: int = 0) -> str:
     """Return about 1.5 kB of text that no other number has."""
-    said = [f"{WORDS[(number * 7 + i * i) % len(WORDS)]} {number}-{i}-{version}" for i in range(90)]
-    return f"Bird {number}. " + " ".join(said) + "."
+    words = [
+        f"{WORDS[(number * 7 + i * i) % len(WORDS)]} {number}-{i}-{version}" for i in range(90)
+    ]
+    return f"Bird {number}. " + " ".join(words) + "."
 
 
 class Pages(ThreadingHTTPServer):

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -78,7 +79,8 @@ class GitConnector:
         quiet = ("-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags")
         rest = ("--no-write-fetch-head", "--recurse-submodules=no", "--filter=blob:none", "--stdin")
         given = "\n".join(dict.fromkeys(blobs)).encode()
-        self._git(*quiet, "origin", *rest, remote=True, given=given)
+        with suppress(SourceError):  # an old server has sent all of them before
+            self._git(*quiet, "origin", *rest, remote=True, given=given)
 
     def read(self, item: Item, mark: str, target: Path) -> Received:
         """Write a blob."""

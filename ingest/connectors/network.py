@@ -68,7 +68,11 @@ def check_host(host: str) -> None:
 
 def connect(host: str, port: int, *, private: bool, timeout: float | None) -> socket.socket:
     """Return a connection to a host, after its addresses were checked."""
-    return socket.create_connection((resolve(host, port, private=private)[0], port), timeout)
+    addresses = resolve(host, port, private=private)
+    for one in addresses[:-1]:
+        with suppress(OSError):
+            return socket.create_connection((one, port), timeout)
+    return socket.create_connection((addresses[-1], port), timeout)
 
 
 class _Backend(httpcore.NetworkBackend):
@@ -90,7 +94,11 @@ class _Backend(httpcore.NetworkBackend):
             addresses = resolve(host, port, private=self._private)
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(f"{host}: {error}") from None
-        return self._real.connect_tcp(addresses[0], port, timeout, local_address, socket_options)
+        rest = (port, timeout, local_address, socket_options)
+        for one in addresses[:-1]:
+            with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
+                return self._real.connect_tcp(one, *rest)
+        return self._real.connect_tcp(addresses[-1], *rest)
 
 
 class _Transport(httpx.HTTPTransport):

@@ -10,6 +10,7 @@ from syncs import Room
 
 from core.errors import CallerError, CarrelError
 from core.settings import load_settings
+from ingest.connectors import network
 from ingest.connectors.address import find_credential, parse_address
 from ingest.connectors.network import check_host, is_public
 
@@ -175,6 +176,17 @@ def test_every_connection_is_checked(
     with pytest.raises(CallerError, match="public address.*localhost"):
         room.sync(row)
     assert not site.asked
+
+
+def test_a_redirect_inside_costs_its_page_alone(
+    room: Room, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "is_public", lambda text: text == "127.0.0.1")
+    site.page("/", "The heron wades.", "/in.html", "/good.html")
+    site.page("/good.html", "The crane calls.")
+    site.pages["/in.html"] = (302, {"Location": "http://169.254.169.254/latest"}, b"")
+    report = room.sync(room.add(f"{site.url}/", private=False))
+    assert report.new == 2 and "public address" in report.failed[0].reason
 
 
 def test_secrets_stay_with_their_host(
