@@ -214,7 +214,7 @@ class _Sync:
         try:
             self._sync(connector)
         finally:
-            self.report.bytes = connector.bytes
+            self.report.bytes = connector.bytes_read
             connector.close()
 
     def _connector(self) -> Connector:

@@ -25,7 +25,7 @@ from ingest.loaders.formats import format_of, refusal
 from serve.errors import Busy, NotFound, failure_of, new_id
 from serve.runs.pool import RETRY_SECONDS
 from serve.telemetry.logs import log
-from stores.accounts.audit import AuditEntry
+from stores.accounts.audit import AuditEntry, Kind
 from stores.erasure.erase import UPLOADS
 from stores.runlog.jobs import JobRow, State
 from stores.runlog.sources import SourceRow
@@ -427,8 +427,12 @@ class Jobs:
         settings, auth = self.settings, AuthContext(tenant=row.tenant, user=row.user)
         if not settings.audit.enabled:
             return lambda kind, **facts: None
-        log_ = self._session.accounts.audit(settings)
-        return lambda kind, **facts: log_.append([AuditEntry(kind, auth, facts)])
+        kept = self._session.accounts.audit(settings)
+
+        def append(kind: Kind, **facts: Any) -> None:  # noqa: ANN401 - the log's own
+            kept.append([AuditEntry(kind, auth, facts)])
+
+        return append
 
     def _rights(self, row: JobRow | SourceRow) -> AuthContext:
         """Return the present rights of the sender of a job; raises CallerError for none.

@@ -861,6 +861,10 @@ class Record(Protocol):
         """Return the notes of memory."""
 
     @property
+    def accounts(self) -> Accounts:
+        """Return keys, jobs, sources and the audit log."""
+
+    @property
     def folder(self) -> Path:
         """Return the data directory."""
 

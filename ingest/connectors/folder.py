@@ -19,7 +19,7 @@ class FolderConnector:
         self._path = path
         self._paths: dict[str, Path] = {}
         self.complete = True
-        self.bytes = 0
+        self.bytes_read = 0
         self.failed: list[LoadFailure] = []
 
     def items(self, marks: Mapping[str, str]) -> Iterator[Item]:
@@ -45,7 +45,7 @@ class FolderConnector:
         path = self._paths[item.key]
         if not path.exists():
             raise GoneError("the file is no longer there", value=item.key)
-        self.bytes += size_of(path)
+        self.bytes_read += size_of(path)
         return Received(item.mark, path=path)
 
     def close(self) -> None:

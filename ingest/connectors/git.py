@@ -39,7 +39,7 @@ class GitConnector:
         self._blobs: dict[str, tuple[str, int]] = {}
         self._reader: subprocess.Popen[bytes] | None = None
         self.complete = True
-        self.bytes = 0
+        self.bytes_read = 0
         self.failed: list[LoadFailure] = []
 
     def items(self, marks: Mapping[str, str]) -> Iterator[Item]:
@@ -114,7 +114,7 @@ class GitConnector:
         if size > most:
             rule = f"a file has at most {most >> 20} MB (ingest.max_file_mb)"
             raise DocumentError(rule, value=f"{item.key} ({size >> 20} MB)")
-        self.bytes += size
+        self.bytes_read += size
         return Received(blob)
 
     def close(self) -> None:

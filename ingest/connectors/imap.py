@@ -31,7 +31,7 @@ class _Tls(imaplib.IMAP4_SSL):
 
     def _create_socket(self, timeout: float | None) -> socket.socket:
         plain = connect(self.host, self.port, private=self.private, timeout=timeout)
-        return self.ssl_context.wrap_socket(plain, server_hostname=self.host)  # type: ignore[attr-defined, no-any-return]
+        return self.ssl_context.wrap_socket(plain, server_hostname=self.host)  # type: ignore[no-any-return]
 
 
 class MailConnector:
@@ -42,7 +42,7 @@ class MailConnector:
         self._folder = unquote(address.parts.path.strip("/")) or "INBOX"
         self._seconds = access.settings.sources.timeout_s
         self.complete = True
-        self.bytes = 0
+        self.bytes_read = 0
         self.failed: list[LoadFailure] = []
         if not access.credential.password:
             hint = "set CARREL_SOURCE_NAME_PASSWORD, with its name in capitals, or use a keyring"
@@ -114,7 +114,7 @@ class MailConnector:
         bodies = [part[1] for part in parts or [] if isinstance(part, tuple)]
         if not bodies:
             raise GoneError("the message is no longer there", value=item.key)
-        self.bytes += len(bodies[0])
+        self.bytes_read += len(bodies[0])
         target.write_bytes(bodies[0])
         return Received(item.mark)
 

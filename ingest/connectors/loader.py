@@ -40,7 +40,7 @@ class LoaderConnector:
         self._process: ParserProcess | None = None
         self._waited = 0.0
         self.complete = True
-        self.bytes = 0
+        self.bytes_read = 0
         self.failed: list[LoadFailure] = []
 
     def items(self, marks: Mapping[str, str]) -> Iterator[Item]:
@@ -65,7 +65,7 @@ class LoaderConnector:
             found = json.loads(line)
             if "error" in found:
                 raise self._failure(found["error"])
-            self.bytes += len(line)
+            self.bytes_read += len(line)
             if "refused" in found:
                 self.failed.append(LoadFailure(path=found["refused"], reason=found["reason"]))
                 continue

@@ -129,7 +129,7 @@ class Fetcher:
 
     def __init__(self, access: Access, origin: str, auth: httpx.Auth | None = None) -> None:
         limits = access.settings.sources
-        self.bytes = 0
+        self.bytes_read = 0
         self.interval = 1 / limits.requests_per_s
         self._limits, self._pause = limits, access.pause
         self._most = access.most_bytes
@@ -230,7 +230,7 @@ class Fetcher:
         unpack = None if coding == "identity" else zlib.decompressobj(47)
         size = 0
         for raw in response.iter_raw():
-            self.bytes += len(raw)
+            self.bytes_read += len(raw)
             if time.monotonic() > deadline:
                 rule = f"an item arrives within {self._limits.timeout_s:g} s (sources.timeout_s)"
                 raise UnreachableError(rule, value=str(response.url))

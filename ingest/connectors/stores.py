@@ -6,11 +6,8 @@ import io
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urljoin, urlsplit
-
-from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import ParseError, fromstring
+from xml.etree.ElementTree import Element
 
 from core.distribution import install_command
 from core.errors import DocumentError
@@ -18,6 +15,7 @@ from ingest.connectors.address import Address
 from ingest.connectors.network import Fetcher
 from ingest.connectors.types import Access, Item, Received, SourceError
 from ingest.loaders.formats import format_of, is_unsupported_document, refusal
+from ingest.loaders.web.xml_tree import parse_xml
 from ingest.types import LoadFailure
 
 WANTED = (
@@ -37,9 +35,9 @@ class _FileStore:
         self.failed: list[LoadFailure] = []
 
     @property
-    def bytes(self) -> int:
+    def bytes_read(self) -> int:
         """Return what was received."""
-        return self._fetcher.bytes
+        return self._fetcher.bytes_read
 
     def close(self) -> None:
         """Close the connections."""
@@ -51,14 +49,12 @@ class _FileStore:
             self._fetcher.get(self._urls[item.key], file)
         return Received(item.mark)
 
-    def _ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"") -> Any:  # noqa: ANN401
+    def _ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"") -> Element:
         """Return the XML that a request is answered with; raises SourceError."""
         answer = io.BytesIO()
         try:
             self._fetcher.send(method, url, answer, headers, body)
-            return fromstring(answer.getvalue())
-        except (ParseError, DefusedXmlException, ValueError):
-            raise SourceError("the source answers without a list of files", value=url) from None
+            return parse_xml(answer.getvalue())
         except DocumentError as error:
             raise SourceError(error.rule, value=error.value, hint=error.hint) from None
 

@@ -80,11 +80,11 @@ class Connector(Protocol):
     """List the items of one source and read them, one after the other.
 
     `complete` says after the list that nothing was left out, so that what it lacks is gone;
-    `bytes` counts what was read of the source; `failed` names what the list could not look at.
+    `bytes_read` counts what was read of the source; `failed` names what the list could not look at.
     """
 
     complete: bool
-    bytes: int
+    bytes_read: int
     failed: list[LoadFailure]
 
     def items(self, marks: Mapping[str, str]) -> Iterator[Item]:

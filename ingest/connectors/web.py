@@ -10,18 +10,16 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from html import unescape
 from pathlib import Path, PurePosixPath
-from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
-
-from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import ParseError, fromstring
+from xml.etree.ElementTree import Element
 
 from core.errors import DocumentError
 from ingest.connectors.address import Address
 from ingest.connectors.network import AGENT, Fetcher, HttpAnswer
 from ingest.connectors.types import Access, GoneError, Item, Received, SourceError, UnreachableError
 from ingest.loaders.formats import format_of, refusal, suffix_of
+from ingest.loaders.web.xml_tree import descendants, local_name, parse_xml
 from ingest.types import LoadFailure
 
 SUFFIXES = {  # by media type
@@ -58,9 +56,9 @@ class WebConnector:
         self.failed: list[LoadFailure] = []
 
     @property
-    def bytes(self) -> int:
+    def bytes_read(self) -> int:
         """Return what was received."""
-        return self._fetcher.bytes
+        return self._fetcher.bytes_read
 
     def close(self) -> None:
         """Close the connections."""
@@ -79,10 +77,10 @@ class WebConnector:
             raise SourceError(error.rule, value=error.value, hint=error.hint) from None
         content = body.getvalue()
         tree = _xml(content)
-        kind = "" if tree is None else _local(tree.tag)
-        if kind in ("urlset", "sitemapindex"):
+        kind = "" if tree is None else local_name(tree)
+        if tree is not None and kind in ("urlset", "sitemapindex"):
             yield from self._of_sitemap(tree, marks)
-        elif kind in ("rss", "feed", "RDF"):
+        elif tree is not None and kind in ("rss", "feed", "RDF"):
             self.complete = False  # a feed lists what is new: what left it is not gone
             yield from self._of_feed(tree)
         else:
@@ -108,7 +106,7 @@ class WebConnector:
             self._known.add(url)
             self._waiting.append(url)
 
-    def _of_sitemap(self, tree: Any, marks: Mapping[str, str]) -> Iterator[Item]:  # noqa: ANN401
+    def _of_sitemap(self, tree: Element, marks: Mapping[str, str]) -> Iterator[Item]:
         waiting = [(tree, 0)]
         while waiting:
             found, depth = waiting.pop()
@@ -117,7 +115,7 @@ class WebConnector:
                 url = entry.get("loc", "")
                 if not url.startswith(("http://", "https://")):
                     continue
-                if _local(found.tag) == "sitemapindex":
+                if local_name(found) == "sitemapindex":
                     if depth < DEPTH and (below := self._sitemap(url)) is not None:
                         waiting.append((below, depth + 1))
                     continue
@@ -126,7 +124,7 @@ class WebConnector:
                 same = changed and kept.rpartition(SEPARATOR)[2] == changed
                 yield Item(url, _name(url), kept if same else "")
 
-    def _sitemap(self, url: str) -> Any:  # noqa: ANN401 - an element
+    def _sitemap(self, url: str) -> Element | None:
         body = io.BytesIO()
         try:
             self._fetcher.get(url, body)
@@ -138,10 +136,8 @@ class WebConnector:
             self.failed.append(LoadFailure(path=url, reason=str(error)))
             return None
 
-    def _of_feed(self, tree: Any) -> Iterator[Item]:  # noqa: ANN401
-        for entry in tree.iter():
-            if _local(entry.tag) not in ("item", "entry"):
-                continue
+    def _of_feed(self, tree: Element) -> Iterator[Item]:
+        for entry in descendants(tree, "item", "entry"):
             given = _fields(entry)
             url = urljoin(self._root, given.get("link", ""))
             if given.get("link") and url.startswith(("http://", "https://")):
@@ -261,7 +257,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
 
 
-def _xml(content: bytes) -> Any:  # noqa: ANN401 - an element of the standard library
+def _xml(content: bytes) -> Element | None:
     """Return the root of an XML document, packed or not; None for what is none."""
     if content[:2] == b"\x1f\x8b":
         try:
@@ -272,20 +268,16 @@ def _xml(content: bytes) -> Any:  # noqa: ANN401 - an element of the standard li
     if not re.match(rb"(\xef\xbb\xbf)?\s*<(\?xml|rss|feed|urlset|sitemapindex|rdf)", content, re.I):
         return None
     try:
-        return fromstring(content)
-    except (ParseError, DefusedXmlException, ValueError):
+        return parse_xml(content)
+    except DocumentError:
         return None
 
 
-def _local(tag: object) -> str:
-    return str(tag).rpartition("}")[2]
-
-
-def _fields(entry: Any) -> dict[str, str]:  # noqa: ANN401
+def _fields(entry: Element) -> dict[str, str]:
     """Return the texts of an element's children by name; a link may be an attribute."""
     found: dict[str, str] = {}
     for one in entry:
-        name, text = _local(one.tag), (one.text or "").strip()
+        name, text = local_name(one), (one.text or "").strip()
         if name == "link" and not text:
             if one.get("rel", "alternate") != "alternate":
                 continue
