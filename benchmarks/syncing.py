@@ -19,9 +19,9 @@ WORDS = "heron crane ibis stork wren kestrel marsh tower river reed nest egg win
 
 
 def text(number: int, version: int = 0) -> str:
-    """Return about 1.5 kB of text that no other number has."""
+    """Return about 300 bytes of text that no other number has."""
     words = [
-        f"{WORDS[(number * 7 + i * i) % len(WORDS)]} {number}-{i}-{version}" for i in range(90)
+        f"{WORDS[(number * 7 + i * i) % len(WORDS)]} {number}-{i}-{version}" for i in range(20)
     ]
     return f"Bird {number}. " + " ".join(words) + "."
 

@@ -79,7 +79,7 @@ CHANGING = ("bytes", "state", "error", "attempts", "documents", "chunks", "notes
 
 
 class JobRows(CataloguePart):
-    """Keep and find jobs; of a tenant's ended ones only the newest `kept` stay."""
+    """Keep and find jobs; of a tenant's ended ones the newest `kept` stay, of a source's one."""
 
     def __init__(self, database: Database, *, kept: int) -> None:
         super().__init__(database)
@@ -107,6 +107,11 @@ class JobRows(CataloguePart):
             row.created_at, row.updated_at = times
             sign(connection, "jobs", "j.id = ?", row.id)
             if row.ended:
+                connection.execute(
+                    """DELETE FROM jobs WHERE kind = 'sync' AND id <> ? AND tenant = ? AND user = ?
+                       AND name = ? AND state NOT IN ('waiting', 'running')""",
+                    (row.id, row.tenant, row.user, row.name if row.kind == "sync" else None),
+                )
                 connection.execute(
                     """DELETE FROM jobs WHERE number IN (SELECT number FROM jobs
                            WHERE tenant = ? AND state NOT IN ('waiting', 'running')
