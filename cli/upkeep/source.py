@@ -90,6 +90,8 @@ def add(
         raise CallerError("--parameters are those of a loader", value=address)
     options: dict[str, Any] = {"private": allow_private}
     if parameters is not None:
+        if not parameters.is_file():
+            raise CallerError("the file of parameters must exist", value=str(parameters))
         options["parameters"] = checked_parameters(read_values(parameters))
     if found.host and not allow_private:
         check_host(found.host)

@@ -69,6 +69,7 @@ def test_a_source_that_fails_stops_no_other(carrel: Carrel, data: Path, folder: 
         (("s", ".", "--acl", "no good"), "role is 1 to 64"),
         (("a b", "."), "a source is 1 to 64"),
         (("s", ".", "--parameters", "x.yaml"), "those of a loader"),
+        (("s", "loader:langchain_core.Any", "--parameters", "no.yaml"), "parameters must exist"),
         (("s", "loader:langchain_community.document_loaders.TextLoader", "--parameters", "p.yaml"),
          "secret is named, never written: api_key. Write `api_key: env:VARIABLE`"),
     ],
