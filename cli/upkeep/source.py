@@ -31,7 +31,7 @@ from cli.upkeep.ingest import SHOWN_FAILURES
 from core.auth import checked_name, checked_principal
 from core.errors import CallerError, CarrelError
 from core.settings_sources import read_values
-from ingest.connectors.address import checked_parameters, parse_address
+from ingest.connectors.address import Address, checked_parameters, parse_address
 from ingest.connectors.network import check_host
 from stores.runlog.sources import SourceRow
 
@@ -86,13 +86,7 @@ def add(
     if "://" not in address and not address.startswith("loader:"):
         address = str(placed(Path(address)))
     found = parse_address(name, storable(address))
-    if parameters is not None and found.kind != "loader":
-        raise CallerError("--parameters are those of a loader", value=address)
-    options: dict[str, Any] = {"private": allow_private}
-    if parameters is not None:
-        if not parameters.is_file():
-            raise CallerError("the file of parameters must exist", value=str(parameters))
-        options["parameters"] = checked_parameters(read_values(parameters))
+    options = {"private": allow_private, "parameters": _parameters(found, parameters)}
     if found.host and not allow_private:
         check_host(found.host)
     readers = frozenset(
@@ -117,6 +111,17 @@ def add(
         f"every {every} while `carrel serve` runs" if every else f"by `carrel source sync {name}`"
     )
     stdout().print(escape(f"{name}: {found.text} → {collection}, synced {when}"))
+
+
+def _parameters(address: Address, file: Path | None) -> dict[str, Any]:
+    """Return the parameters of a loader; raises CallerError for what they may not be."""
+    if file is None:
+        return {}
+    if address.kind != "loader":
+        raise CallerError("--parameters are those of a loader", value=address.text)
+    if not file.is_file():
+        raise CallerError("the file of parameters must exist", value=str(file))
+    return checked_parameters(read_values(file))
 
 
 @app.command("list")
