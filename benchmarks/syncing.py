@@ -1,4 +1,4 @@
-"""Measure a first sync and a re-sync with 1 % changed, of files and of a local site.
+"""Measure a first sync and a re-sync (1 % changed) of files and of a site, with made-up vectors.
 
 python -m benchmarks.syncing FOLDER [--files 2000] [--pages 500]
 """
@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import shutil
-import subprocess
-import sys
 import threading
+import time
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+import numpy as np
+
+import app.session
+from app.session import Session
+from app.syncing import sync_source
+from core.settings import load_settings
+from stores.runlog.sources import SourceRow
 
 WORDS = "heron crane ibis stork wren kestrel marsh tower river reed nest egg wing call".split()
 
@@ -64,18 +71,67 @@ def page(number: int, count: int, version: int = 0) -> bytes:
     return f"<html><title>Page {number}</title><p>{text(number, version)}</p>{made}</html>".encode()
 
 
-def carrel(data: Path, *arguments: str) -> dict[str, object]:
-    """Run a command and return what it printed."""
-    command = [sys.executable, "-m", "carrel", "source", *arguments, "--data", str(data), "--json"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
+class MadeUpEmbedder:
+    """Embed by hashing: what is measured is the sync, not a model."""
+
+    languages = None
+    dimension = 64
+    model_id = "made-up"
+
+    def similarity(self, cosine: float, *languages: str) -> float:
+        """Return the cosine."""
+        return max(0.0, cosine)
+
+    def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
+        """Return one random unit vector a text."""
+        rows = np.array([self.embed_query(one) for one in texts], dtype=np.float32)
+        return rows.reshape(len(texts), self.dimension)
+
+    def embed_query(self, text: str) -> np.ndarray:
+        """Return the vector of a text."""
+        seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+        found = np.random.default_rng(seed).standard_normal(self.dimension)
+        return (found / np.linalg.norm(found)).astype(np.float32)
 
 
-def report(what: str, found: dict[str, object]) -> None:
-    """Print the figures of one sync."""
+def measure(session: Session, row: SourceRow, what: str) -> None:
+    """Sync, and print the figures."""
+    busy = time.process_time()
+    found = sync_source(session, row).describe()
     names = ("items", "new", "changed", "unchanged", "removed", "bytes", "seconds")
-    print(f"{what:24}", *(f"{name} {found[name]}" for name in names), flush=True)
+    own = time.process_time() - busy
+    print(
+        f"{what:20}", *(f"{name} {found[name]}" for name in names), f"own CPU {own:.1f}", flush=True
+    )
+
+
+def of_files(session: Session, files: Path, count: int) -> None:
+    """Measure a folder."""
+    files.mkdir(parents=True)
+    for number in range(count):
+        (files / f"f{number}.md").write_text(text(number))
+    session.accounts.sources().add(row := SourceRow("default", "", "files", "files", str(files)))
+    measure(session, row, "files, first")
+    for number in range(0, count, 100):
+        (files / f"f{number}.md").write_text(text(number, 1))
+    measure(session, row, "files, 1 % changed")
+    measure(session, row, "files, none changed")
+
+
+def of_site(session: Session, count: int) -> None:
+    """Measure a site."""
+    server = Pages(("127.0.0.1", 0), Handler)
+    server.pages = {f"/p{n}.html": page(n, count) for n in range(count)}
+    server.pages["/"] = server.pages.pop("/p0.html")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/"
+    row = SourceRow("default", "", "site", "site", url, {"private": True})
+    session.accounts.sources().add(row)
+    measure(session, row, "site, first")
+    for number in range(1, count, 100):
+        server.pages[f"/p{number}.html"] = page(number, count, 1)
+    measure(session, row, "site, 1 % changed")
+    measure(session, row, "site, none changed")
 
 
 def main() -> None:
@@ -86,28 +142,11 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=500)
     given = parser.parse_args()
     shutil.rmtree(given.folder, ignore_errors=True)
-    files, data = given.folder / "files", given.folder / "data"
-    files.mkdir(parents=True)
-    for number in range(given.files):
-        (files / f"f{number}.md").write_text(text(number))
-    carrel(data, "add", "files", str(files), "-c", "files")
-    report("files, first", carrel(data, "sync", "files"))
-    for number in range(0, given.files, 100):
-        (files / f"f{number}.md").write_text(text(number, 1))
-    report("files, 1 % changed", carrel(data, "sync", "files"))
-    report("files, none changed", carrel(data, "sync", "files"))
-    server = Pages(("127.0.0.1", 0), Handler)
-    server.pages = {f"/p{n}.html": page(n, given.pages) for n in range(given.pages)}
-    server.pages["/"] = server.pages["/p0.html"]
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_address[1]}/"
-    carrel(data, "add", "site", url, "-c", "site", "--allow-private")
-    fast = ("--set", "sources.requests_per_s=1000")
-    report("site, first", carrel(data, "sync", "site", *fast))
-    for number in range(0, given.pages, 100):
-        server.pages[f"/p{number}.html"] = page(number, given.pages, 1)
-    report("site, 1 % changed", carrel(data, "sync", "site", *fast))
-    report("site, none changed", carrel(data, "sync", "site", *fast))
+    app.session.open_embedder = lambda settings: MadeUpEmbedder()
+    values = {"data": given.folder / "data", "sources.requests_per_s": 1000}
+    with Session(load_settings(values)[0], create=True) as session:
+        of_files(session, given.folder / "files", given.files)
+        of_site(session, given.pages)
 
 
 if __name__ == "__main__":
