@@ -7,7 +7,7 @@ UV := $(shell command -v uv 2>/dev/null)
 
 # llama-cpp-python compiles for 20 minutes, so `setup` takes it only where a built wheel lies.
 WHEELS := ../shared/wheels
-TESTED := dev,huggingface,chroma,eval,studio,redis,otel,notebooks,providers,tree,connectors
+TESTED := dev,huggingface,chroma,eval,studio,redis,otel,oidc,ocr,notebooks,providers,tree,connectors
 ifneq ($(wildcard $(WHEELS)/llama_cpp_python*.whl),)
 LINKS := --find-links $(WHEELS)
 EXTRAS := $(TESTED),llama
@@ -16,7 +16,7 @@ EXTRAS := $(TESTED)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup with-pip with-uv llama demo test unit test-all test-llm lint format docs notebooks studio bench clean
+.PHONY: help setup with-pip with-uv llama demo test unit test-all test-llm lint format docs notebooks studio bench wheel sbom clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
@@ -81,6 +81,20 @@ studio: setup ## start the LangGraph development server for Studio
 
 bench: setup ## measure speed beside its floor (minutes)
 	$(BIN)/python -m benchmarks.speed
+
+wheel: setup ## build the wheel into dist/
+	rm -rf build dist
+	$(BIN)/python -m pip wheel --quiet --no-deps -w dist .
+
+# In an environment of its own, so that the bill names what users get and no tool of development.
+sbom: wheel ## write dist/sbom.cdx.json (CycloneDX), signed where SIGN_KEY names an SSH key
+	$(PYTHON) -m venv --clear build/sbom build/tool
+	build/sbom/bin/python -m pip install --quiet -c constraints.txt dist/*.whl
+	build/tool/bin/python -m pip install --quiet 'cyclonedx-bom>=7.5,<8'
+	build/tool/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-format JSON -o dist/sbom.cdx.json build/sbom/bin/python
+	cd dist && sha256sum *.whl sbom.cdx.json > SHA256SUMS
+	$(if $(SIGN_KEY),ssh-keygen -Y sign -f $(SIGN_KEY) -n carrel dist/SHA256SUMS)
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info .langgraph_api

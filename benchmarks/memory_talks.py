@@ -1,10 +1,12 @@
 """Hold short talks, each by a user of its own, and tell what memory keeps, corrects and answers.
 
-`python -m benchmarks.memory_talks FILE [--show]` reads talks as `memory_talks.jsonl` has them (on
-which memory was built) and `memory_held.jsonl` (written after it): what is stated in `turns`, in
-another conversation `ask`, of which the answer must hold one of `expect`, and outdated values of
-`forbid` at most beside it. Of `junk` no note may be left; of `two` like things the second must not
-take the place of the first; to a question of yes or no the statement will do, but no wrong verdict.
+`python -m benchmarks.memory_talks FILE [--beside FILE]... [--show]` reads talks as
+`memory_talks.jsonl` has them (on which memory was built) and `memory_held.jsonl` (written after
+it): what is stated in `turns`, in another conversation `ask`, of which the answer must hold one of
+`expect`, and outdated values of `forbid` at most beside it. Of `junk` no note may be left; of `two`
+like things the second must not take the place of the first; to a question of yes or no the
+statement will do, but no wrong verdict. Of what contradicts itself the answer must hold `every`
+value and two days.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--show", action="store_true", help="print what went wrong")
+    parser.add_argument("--beside", type=Path, nargs="*", default=[], help="documents beside notes")
     given = parser.parse_args()
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     with tempfile.TemporaryDirectory() as folder:
@@ -38,7 +41,9 @@ def main() -> None:
         with Session(settings, create=True, needs_embedder=True) as session:
             page = Path(folder) / "heating.md"
             page.write_text(DOCUMENT, encoding="utf-8")
-            session.ingest(session.intake.open_collection("default", COLLECTION, None), [page])
+            session.ingest(
+                session.intake.open_collection("default", COLLECTION, None), [page, *given.beside]
+            )
             rows = map(json.loads, given.file.read_text(encoding="utf-8").splitlines())
             for place, row in enumerate(rows):
                 outcome, answer = hold(session, row, f"user{place}")
@@ -75,6 +80,8 @@ def hold(session: Session, row: dict[str, Any], user: str) -> tuple[str, str]:
         return ("refused" if refused else "right"), answer
     if refused:
         return ("near" if near else "refused"), answer
+    if not all(says(answer, [one]) for one in row.get("every", [])):
+        return "one of several", answer
     outdated = [one for one in answer.splitlines() if says(one, row.get("forbid", []))]
     wrong = not near or any(not says(one, row["expect"]) for one in outdated)
     return ("wrong" if wrong else "right"), answer

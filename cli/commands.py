@@ -149,6 +149,7 @@ class Commands(LazyGroup):
         "eval": "cli.commands:evaluation",
         "models": "cli.server.models:app",
         "llm": "cli.server.llm:app",
+        "completion": "cli.completion:completion",
     }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - Typer's own

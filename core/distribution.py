@@ -15,6 +15,8 @@ EXTRAS = {  # the modules that come with each, as the code imports them
     "eval": ("ir_measures", "matplotlib", "nltk", "rouge_score", "sklearn"),
     "huggingface": ("langchain_huggingface", "sentence_transformers", "torch", "transformers"),
     "llama": ("llama_cpp",),
+    "ocr": ("PIL", "rapidocr"),
+    "oidc": ("authlib",),
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
     "providers": ("langchain",),
     "redis": ("redis",),

@@ -17,6 +17,7 @@ from core.errors import CallerError
 from core.types import FrozenModel
 
 ANY_FIELD = "*"  # of a condition: the field that has its words
+TABLE_FORMAT = "table"  # of a record that is a row of a table in a document
 ROW = "records"  # the kind of evidence that says what a record query found
 LISTED_CHUNKS = "held"  # the key in its metadata of the chunks of the records it lists
 CORRECTS = "corrects"  # of a note, the id of the one whose place it took, on which it rests

@@ -22,6 +22,7 @@ from core.errors import CallerError, shorten
 from core.fields.chat import LlamaSettings, LlmSettings
 from core.fields.group import AT_START, IGNORED, REFUSED, ChangeRule, Group, group_field
 from core.fields.ingest import IngestSettings, LibrarySettings, SourcesSettings, StorageSettings
+from core.fields.oidc import OidcSettings
 from core.fields.retrieval import (
     AnsweringSettings,
     BudgetSettings,
@@ -130,6 +131,7 @@ class Settings(BaseSettings):
     checks: ChecksSettings = group_field(ChecksSettings)
     serve: ServeSettings = group_field(ServeSettings)
     jwt: JwtSettings = group_field(JwtSettings)
+    oidc: OidcSettings = group_field(OidcSettings)
     audit: AuditSettings = group_field(AuditSettings)
     evaluation: EvaluationSettings = group_field(EvaluationSettings)
     studio: StudioSettings = group_field(StudioSettings)

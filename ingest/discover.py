@@ -15,6 +15,7 @@ from ingest.loaders.archive import storable
 from ingest.loaders.formats import (
     DOCSET,
     format_of,
+    is_sought,
     is_unsupported_document,
     refusal,
     source_files,
@@ -84,7 +85,7 @@ def _walk(root: Path, found: list[_Found], failures: list[LoadFailure], others: 
                 links.append(item)
             elif is_unsupported_document(entry.name):
                 failures.append(LoadFailure(path=item.relative, reason=refusal(entry.name)))
-            elif format_of(entry.name):
+            elif is_sought(entry.name):
                 if entry.is_file() or _is_docset(path):
                     found.append(item)
                 else:
@@ -140,10 +141,10 @@ def _add_link(
         failures.append(LoadFailure(path=link.relative, reason="a link to nothing"))
         return
     if not target.is_relative_to(real_root):
-        if target.is_dir() or format_of(link.path.name):
+        if target.is_dir() or is_sought(link.path.name):
             reason = "a link that leaves the folder is not followed; name its target"
             failures.append(LoadFailure(path=link.relative, reason=reason))
-    elif target.is_file() and format_of(link.path.name):
+    elif target.is_file() and is_sought(link.path.name):
         found.append(link)
 
 

@@ -35,7 +35,7 @@ from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import OPERATOR, WriteAccess
 from stores.store import Store
 
-FORMAT_VERSION = 9  # raise it when loaders, cleaning or splitting change what is stored
+FORMAT_VERSION = 10  # raise it when loaders, cleaning or splitting change what is stored
 
 
 class Pipeline:

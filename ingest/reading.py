@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 
 from core.language.analysis import terms
+from core.metadata import TABLE_FORMAT
 from core.settings import Settings
 from ingest.chunkers.packing import first_boundary, last_boundary
 from ingest.clean import clean_document
@@ -308,6 +309,7 @@ class Reader:
     def _documents(self, file: ReadFile) -> Iterator[ParsedDocument]:
         """Yield the cleaned documents of a file that are to be kept; note the others."""
         source = SourceFile(path=file.source.path, relative=file.alias or file.relative)
+        dropped = ""
         for item in load(source, self._limits, self._sandbox):
             if self.ending.is_set():
                 return
@@ -319,11 +321,15 @@ class Reader:
             document = clean_document(item, plain=self._reading.settings.library.drop_links)
             document = without_hidden_orders(document)
             problem = self._unusable(document, file)
+            row = document.format == TABLE_FORMAT
+            if row and dropped and document.source.startswith(f"{dropped}#"):
+                continue  # the rows of a table go where their document goes
+            dropped = document.source if problem and not row else ""
             if not problem:
                 refused = self._fields.refusal(document, file.relative)
                 if refused is None:
                     yield with_metadata_passage(document)
-                elif refused.path not in {one.path for one in file.failures[-1:]}:
+                elif not row and refused.path not in {one.path for one in file.failures[-1:]}:
                     file.failures.append(refused)  # once for all records that follow
                 continue
             failure = LoadFailure(path=document.source, reason=problem)

@@ -66,7 +66,11 @@ def _answer(
     lacking = [question for question in plan.questions if question.id not in asked]
     missing = list(dict.fromkeys(describe_question(state, question) for question in lacking))
     kept = [*kept, *find_cases(kept, plan, items)]
-    others, conflicts = find_conflicts(kept, plan, items)
+    found = state.get("evidence") or []  # what denies an answer need not seem to be one
+    others, conflicts = find_conflicts(kept, plan, found)
+    cited = {citation.evidence_id for claim in others for citation in claim.citations}
+    shown = cited | {one.evidence_id for one in items}
+    items = [one for one in found if one.evidence_id in shown]
     query, reason, trail = state["query"], state["stop_reason"], state.get("trail") or []
     searched = {step.question_id for step in trail if step.tool}
     skipped = [

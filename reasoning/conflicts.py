@@ -14,6 +14,7 @@ from reasoning.contradictions import Asked, Assertion
 
 APART = (ROW, RECORD, CODE_KIND)  # each of which is about a thing of its own
 USABLE = 2  # the grade of evidence that partly answers
+MOST_CASES = 3  # shown beside an answer; chosen, not measured
 LEAST_ODDS = -1.0  # of a value that is compared: below it mostly nothing answers (by hand)
 
 
@@ -41,8 +42,7 @@ def find_conflicts(
             known = [at for at, one in enumerate(stated) if _cites(one, cited)]
             places.append(known[0] if known else len(stated))
             if not known:
-                text = " ".join(cited.quote.split())
-                stated.append(Claim(text=text, citations=[cited], question_id=question.id))
+                stated.append(_quoted(cited, question))
         if places:
             found.append(Conflict(question_id=question.id, claims=[place, *places]))
     return stated[len(claims) :], found
@@ -56,7 +56,7 @@ def _cites(claim: Claim, cited: Citation) -> bool:
 
 
 def find_cases(claims: Sequence[Claim], plan: Plan, evidence: Sequence[Evidence]) -> list[Claim]:
-    """Return what other documents say of other cases than a claim: of children, of adults."""
+    """Return what documents say of other cases than a claim: of children, of adults."""
     items = {item.evidence_id: item for item in evidence}
     found: list[Claim] = []
     questions = {one.id: one for one in plan.questions}
@@ -67,13 +67,36 @@ def find_cases(claims: Sequence[Claim], plan: Plan, evidence: Sequence[Evidence]
         if question is None or item is None or item.kind in APART or not alone:
             continue
         asked, seen = Asked(question, item.language), {item.document_key}
+        for other, case in _cases_beside(asked, claim.citations[0], item, evidence):
+            seen.add(other.document_key)
+            found.append(_quoted(other.cited(case.start, case.end), question))
         for other, mine, theirs in _read_beside(claim.citations[0], item, question, evidence, seen):
             if mine is not None and theirs is not None and asked.is_other_case(mine, theirs):
                 seen.add(other.document_key)
-                cited = other.cited(theirs.start, theirs.end)
-                text = " ".join(cited.quote.split())
-                found.append(Claim(text=text, citations=[cited], question_id=question.id))
+                found.append(_quoted(other.cited(theirs.start, theirs.end), question))
     return found
+
+
+def _quoted(cited: Citation, question: SubQuestion) -> Claim:
+    text = " ".join(cited.quote.split())
+    return Claim(text=text, citations=[cited], question_id=question.id)
+
+
+def _cases_beside(
+    asked: Asked, first: Citation, item: Evidence, evidence: Sequence[Evidence]
+) -> list[tuple[Evidence, Assertion]]:
+    """Return the sentences that say the same of another case, of the same document first."""
+    mine = _statements(item, first.start, first.end)
+    if len(mine) != 1:
+        return []
+    found = [
+        (other, theirs)
+        for other in sorted(evidence, key=lambda one: one.document_key != item.document_key)
+        if other.kind not in APART and other.language == item.language
+        for theirs in _statements(other, 0, len(other.text))
+        if asked.is_case_beside(mine[0], theirs)
+    ]
+    return found[:MOST_CASES]
 
 
 def _read_beside(
@@ -105,11 +128,16 @@ def _others(
         yield other.cited(0, len(other.text))
     asked = Asked(question, item.language)
     for other, mine, theirs in _read_beside(first, item, question, usable, seen):
-        if mine is None or theirs is None or not asked.contradict(mine, theirs):
-            theirs = _denial(asked, first, item, other)
-        if theirs is not None:
+        if mine is not None and theirs is not None and asked.contradict(mine, theirs):
             seen.add(other.document_key)
             yield other.cited(theirs.start, theirs.end)
+    for other in evidence:  # what denies the answer need not seem one
+        known = other.document_key in seen or other.kind in APART
+        if not known and other.language == item.language:
+            denial = _denial(asked, first, item, other)
+            if denial is not None:
+                seen.add(other.document_key)
+                yield other.cited(denial.start, denial.end)
 
 
 def _read(item: Evidence, question: SubQuestion) -> Assertion | None:
@@ -121,10 +149,10 @@ def _read(item: Evidence, question: SubQuestion) -> Assertion | None:
 
 
 def _denial(asked: Asked, first: Citation, item: Evidence, other: Evidence) -> Assertion | None:
-    """Return the sentence of another document that denies one which is cited."""
+    """Return the sentence of another document that denies one which is cited, or revalues it."""
     for mine in _statements(item, first.start, first.end):
         for theirs in _statements(other, 0, len(other.text)):
-            if asked.is_denied(mine, theirs):
+            if asked.is_denied(mine, theirs) or asked.is_revalued(mine, theirs):
                 return theirs
     return None
 

@@ -19,6 +19,7 @@ from reasoning.claims.alignment import align, same
 from reasoning.claims.edits import contradict
 from reasoning.claims.tokens import (
     CLOSED,
+    FUNCTION,
     MONTH,
     NAME,
     NUMBER,
@@ -74,6 +75,14 @@ class Assertion:
             if after < len(self.tokens) and self._counts(self.tokens[after]):
                 found.append(after)
         return found
+
+    def valued(self, place: int) -> Assertion:
+        """Return the statement with a token of it as its value."""
+        token = self.tokens[place]
+        span = self.start + token.start, self.start + token.end
+        return Assertion(
+            self.item, AnswerSpan(start=self.start, end=self.end, value=span, odds=self.odds)
+        )
 
     @staticmethod
     def _counts(one: ClaimToken) -> bool:
@@ -195,6 +204,7 @@ class Asked:
         # What was done may have been done again; what may be done is a rule.
         self.repeats = self._names("repeatable", language) and not self.permits
         self.one_sided = [name for name in ONE_SIDED if not self._names(name, language)]
+        self.numbers = any(one.role in (NUMBER, MONTH) for one in self.content)
         self.language = language
 
     def _names(self, name: str, language: str) -> bool:
@@ -210,6 +220,7 @@ class Asked:
             return False
         if self.wants == "yesno":
             differs = bool(self._denies(one)) != bool(self._denies(other))
+            differs = differs or bool(self.numbers and self._differ(one, other))
             return differs and not self._is_apart(one, other)
         if not (one.value and other.value):
             return False
@@ -224,6 +235,19 @@ class Asked:
                 return False
         differ = self._differ(one, other) and not self._lacks(one, other)
         return differ and self._have_own_cases(one, other)
+
+    def is_case_beside(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether two sentences say the same but for one number and one word: of children."""
+        if self.wants in ("list", "topic", "yesno") or one.keys.isdisjoint(other.keys):
+            return False
+        aligned = align(one.tokens, other.tokens)
+        partner = {**aligned.moved, **aligned.matched}
+        ours = [at for at in _numbered(one) if at not in partner]
+        theirs = [at for at in _numbered(other) if at not in partner.values()]
+        if len(ours) != 1 or len(theirs) != 1:
+            return False
+        mine, its = one.valued(ours[0]), other.valued(theirs[0])
+        return self._differ(mine, its) and self._exchange_a_word(mine, its)
 
     def _differ(self, one: Assertion, other: Assertion) -> bool:
         """Tell whether the values differ, so that only one can be right."""
@@ -343,6 +367,7 @@ class Asked:
                     (years if as_year else figures).append(number)
             elif token.is_content and figures:
                 units.append(token)
+        units = [one for one in units if one.role == UNIT] or units  # "3 kilometres long"
         return _Amount(tuple(years), tuple(months), tuple(figures), tuple(units), clocked)
 
     def _denies(self, one: Assertion) -> int:
@@ -405,7 +430,9 @@ class Asked:
             if one.says(word) == other.says(word):
                 continue
             if self.wants == "yesno" and (
-                _opposite(word, one, self) or _opposite(word, other, self)
+                word.role in (NUMBER, MONTH)  # which is what is asked
+                or _opposite(word, one, self)
+                or _opposite(word, other, self)
             ):
                 continue
             named = word.role in (NAME, NUMBER, MONTH) or word in self.modifiers
@@ -469,9 +496,25 @@ class Asked:
         """Tell whether something beside the values is opposite: in winter, in summer."""
         if self.wants == "yesno":
             return False
+        beside = [
+            [token for at, token in enumerate(each.tokens) if at not in each.places]
+            for each in (one, other)
+        ]
         return any(
-            contradict(mine, theirs, self.words) for mine in one.rest for theirs in other.rest
+            contradict(mine, theirs, self.words) for mine in beside[0] for theirs in beside[1]
         )
+
+    def is_revalued(self, one: Assertion, other: Assertion) -> bool:
+        """Tell whether two sentences say the same but for a number, so that one must be wrong."""
+        if 2 * len(one.keys & other.keys) < max(len(one.keys), len(other.keys)):
+            return False  # cheaper than to align them
+        aligned = align(one.tokens, other.tokens)
+        partner = {**aligned.moved, **aligned.matched}
+        ours = [at for at in range(len(one.tokens)) if at not in partner]
+        theirs = [at for at in range(len(other.tokens)) if at not in partner.values()]
+        if len(ours) != 1 or len(theirs) != 1 or len(partner) <= LEAST:
+            return False
+        return self.contradict(one.valued(ours[0]), other.valued(theirs[0]))
 
     def is_denied(self, one: Assertion, other: Assertion) -> bool:
         """Tell whether two sentences say the same but for a denial or a word and its opposite."""
@@ -483,8 +526,9 @@ class Asked:
         theirs = [each for at, each in enumerate(aligned.text) if at not in partner.values()]
         denials = [each for each in (*ours, *theirs) if each.has(DENIAL)]
         rest = [[each for each in side if each.is_content] for side in (ours, theirs)]
-        opposite = all(len(side) == 1 for side in rest) and contradict(
-            rest[0][0], rest[1][0], self.words
+        full = [[each for each in side if each.role != FUNCTION] for side in (ours, theirs)]
+        opposite = all(len(side) == 1 for side in full) and contradict(
+            full[0][0], full[1][0], self.words
         )
         kept = sum(aligned.claim[row].is_content for row in partner)
         if kept < LEAST or not (opposite or not any(rest)):
@@ -492,6 +536,10 @@ class Asked:
         lacking = [word for word in self.content if one.says(word) and not other.says(word)]
         # A word of the sentence that the other lacks may be what the other denies.
         return (len(denials) + opposite) % 2 == 1 and all(map(one.has, lacking))
+
+
+def _numbered(one: Assertion) -> list[int]:
+    return [at for at, token in enumerate(one.tokens) if token.role in (NUMBER, MONTH)]
 
 
 def _own_part(words: list[ClaimToken], other: Assertion) -> list[ClaimToken]:

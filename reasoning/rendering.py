@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from core.auth import AuthContext
 from core.errors import shorten
-from core.language.passages import CODE_KIND
+from core.language.passages import CODE_KIND, TABLE
 from core.language.relative_dates import format_day
 from core.metadata import ANY, LABELS, ROW
 from core.recall import NOTE
@@ -36,6 +36,7 @@ from reasoning.verification import OTHER_LANGUAGE, settle
 
 CLASSIC_TOOL = "search_classic"
 QUOTE_CHARS = 240  # of the nearest passage, shown in a refusal; chosen, not measured
+LINES = frozenset({CODE_KIND, NOTE, TABLE})  # kinds of chunks that stand on lines of their own
 DAY = len("2026-01-31")
 CLOCK = slice(11, 19)  # of an ISO 8601 time
 
@@ -310,9 +311,9 @@ def _marked(claim: Claim, numbers: dict[str, int]) -> str:
 
 
 def _joined(claims: Sequence[Claim], numbers: dict[str, int], evidence: dict[str, Evidence]) -> str:
-    """Return claims beside each other; steps and code on lines of their own."""
+    """Return claims beside each other; steps, code and rows on lines of their own."""
     texts = [_marked(claim, numbers) for claim in claims]
-    apart = any("\n" in one.text or _kind(one, evidence) in (CODE_KIND, NOTE) for one in claims)
+    apart = any("\n" in one.text or _kind(one, evidence) in LINES for one in claims)
     return ("\n" if apart else " ").join(texts)
 
 

@@ -376,13 +376,18 @@ def _first(words: StatementWords, clause: str) -> Statement | None:
 
 
 def _compared(words: StatementWords, clause: str, form: Statement) -> Statement:
-    """Return a statement of no subject with its words for one, and whether it denies them."""
+    """Return a statement of no subject with its words for one, and the numbers it gives.
+
+    Where it gives none its value is whether it denies the words.
+    """
     denies, plain = words.denied.search(clause) is not None, words.affirmed(clause)
     own = content_terms(without_changes(plain, words.language) if denies else plain, words.language)
     if form.subject or not own:
         return form
-    subject = f"{WORDS}{form.tag}|{' '.join(own)}"
-    return form._replace(subject=subject, value=NO if denies else YES, replaces=True)
+    given = [one for one in own if DIGIT.search(one)]
+    subject = f"{WORDS}{form.tag}|{' '.join(one for one in own if one not in given)}"
+    value = f"{DENIED * denies}{' '.join(given)}" if given else NO if denies else YES
+    return form._replace(subject=subject, value=value, replaces=True)
 
 
 def _read(words: StatementWords, kind: StatementKind, clause: str) -> Statement | None:

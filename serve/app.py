@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 
 from core.auth import AuthContext
 from core.errors import CarrelError, StorageError, shorten
-from serve import page_routes
+from serve import login_routes, page_routes
 from serve.access.guard import Guard, unexpected_body
 from serve.access.network import HostRule, OriginRule
 from serve.api import (
@@ -47,7 +47,7 @@ from serve.runs.pool import RETRY_SECONDS
 from serve.services import AppState, caller
 
 REF = "#/components/schemas/{model}"
-OPEN = re.compile(r"/api/v1/health|/|/page/.*")  # what needs no key
+OPEN = re.compile(r"/api/v1/health|/|/page/.*|/log(in.*|out)")  # what needs no key
 JSON = "application/json"
 
 
@@ -152,6 +152,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         admin,
         status,
         page_routes,
+        login_routes,
     )
 )
 # For short reads of the catalogue; of anyio's 40 all that a crowd needed stay when it has gone.

@@ -191,7 +191,8 @@ async def caller(request: Request) -> AuthContext:
     header = request.headers.get("authorization")
     address = request.client.host if request.client else ""
     try:
-        entry = services.authenticator.authenticate(header)
+        await services.authenticator.prepare(header)
+        entry = services.authenticator.authenticate(header, _session(request))
     except NotAuthenticated:
         if header is not None:
             await services.limits.wrong_key(address)
@@ -199,10 +200,30 @@ async def caller(request: Request) -> AuthContext:
         raise
     services.audit.note_login(entry, address)
     request.scope["carrel.caller"] = entry.auth  # for the log
+    request.scope["carrel.how"] = entry.how
     request.scope["carrel.key"] = entry.key.id if entry.key else ""  # for jobs
     route = getattr(request.scope.get("route"), "path", "")
     request.scope["carrel.limits"] = await services.limits.enter(entry.auth, entry.key, route)
     return entry.auth
+
+
+def session_cookie(services: AppState) -> str:
+    """Return the name of the cookie of a browser's session.
+
+    Over https no other host of the site, and no http page, can set a cookie of this name.
+    """
+    sign_in = services.authenticator.sign_in
+    return "__Host-carrel" if sign_in and sign_in.is_https else "carrel"
+
+
+def _session(request: Request) -> str:
+    """Return the secret of the browser's session; "" where a page of another origin asks.
+
+    Writes of other pages are refused before; this keeps their reads out as well.
+    """
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        return ""
+    return request.cookies.get(session_cookie(services_of(request)), "")
 
 
 def check_standing(request: Request) -> None:
@@ -213,7 +234,10 @@ def check_standing(request: Request) -> None:
     """
     auth = request.scope.get("carrel.caller")
     header = request.headers.get("authorization")
-    if auth is not None and services_of(request).authenticator.authenticate(header).auth != auth:
+    if auth is None:
+        return
+    authenticate = services_of(request).authenticator.authenticate
+    if authenticate(header, _session(request)).auth != auth:
         raise NotAuthenticated("the caller's rights have changed meanwhile", hint="ask again")
 
 

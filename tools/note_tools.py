@@ -13,6 +13,7 @@ from pydantic import Field
 
 from core.auth import AuthContext
 from core.errors import ModelError
+from core.language.changes import points_back
 from core.language.relative_dates import format_day, with_dates
 from core.metadata import CORRECTS
 from core.notes import ClaimSource, FoundNote, Note, NoteDraft, origin_of
@@ -97,9 +98,12 @@ ENDED = re.compile(r"[^\w)）»”\"'*]$")  # else a statement looks like a head
 LINKS = 10  # linked notes that are read with those asked for; chosen, not measured
 
 
-def note_evidence(note: Note, tool: str, query: str, score: float) -> Evidence:
+def note_evidence(
+    note: Note, tool: str, query: str, score: float, *, context: str = ""
+) -> Evidence:
     """Return a note as evidence: its days resolved by the day it was stated on.
 
+    `context` is what it cannot be understood without, as is what it corrects.
     `title` is who stated it, "" for its owner, of an answer its document; `section` is the day.
     """
     speaker = next((tag[len(SPEAKER) :] for tag in note.tags if tag.startswith(SPEAKER)), "")
@@ -124,7 +128,8 @@ def note_evidence(note: Note, tool: str, query: str, score: float) -> Evidence:
             "conversation": origin.conversation,
             "subject": note.subject,
             "value": note.value,
-            **({CORRECTS: note.corrects, "corrected": note.corrected} if note.corrects else {}),
+            "context": f"{context} {note.corrected}".strip(),
+            **({CORRECTS: note.corrects} if note.corrects else {}),
         },
         tool=tool,
         query=query,
@@ -140,11 +145,15 @@ class NoteSearchArguments(FrozenModel):
 
 
 class NoteReadArguments(FrozenModel):
-    """Name the notes to read, or how many of the newest; with `links` those linked come too."""
+    """Name the notes to read, or how many of the newest; with `links` those linked come too.
+
+    With `before` the statement whose place a note has taken stands for it.
+    """
 
     note_ids: list[str] = Field(default_factory=list, max_length=MOST_READ)
     newest: int = Field(0, ge=0, le=MOST_READ)
     links: bool = True
+    before: bool = False
 
 
 class MemoryTool(Tool):
@@ -206,10 +215,32 @@ class ReadMemory(MemoryTool):
         names = list(dict.fromkeys(linked))[:LINKS] if given.links else []
         more = self._memory.notes.load_notes(auth, names) if names else {}
         notes = [*asked, *(more[name] for name in names if name in more)]
+        if given.before:
+            notes = [self._before(auth, one) for one in notes]
+            notes = list({one.note_id: one for one in notes}.values())
         shown = ", ".join(given.note_ids)
         evidence = [
-            note_evidence(note, self.name, shown, 1 / (1 + place))
+            note_evidence(
+                note, self.name, shown, 1 / (1 + place), context=self._antecedent(auth, note)
+            )
             for place, note in enumerate(notes)
-            if not note.superseded_by
+            if given.before or not note.superseded_by
         ]
         return ToolResult(evidence=evidence, auth_filter=auth.describe())
+
+    def _before(self, auth: AuthContext, note: Note) -> Note:
+        """Return the note whose place a note has taken, the note itself where it took none."""
+        return self._memory.notes.load_notes(auth, [note.corrects]).get(note.corrects, note)
+
+    def _antecedent(self, auth: AuthContext, note: Note) -> str:
+        """Return the statements before a note that tell of whom it is: "My sister is Ann."."""
+        found: list[str] = []
+        while points_back(note.content, note.language) and len(found) < LINKS:
+            beside = [one.note_id for one in note.links if one.kind == "temporal"]
+            near = self._memory.notes.load_notes(auth, beside).values()
+            before = [one for one in near if one.created_at < note.created_at]
+            if not before:
+                break
+            note = before[0]
+            found.insert(0, note.content)
+        return " ".join(found)

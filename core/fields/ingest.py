@@ -91,6 +91,15 @@ class IngestSettings(Group):
         description="Seconds to parse one file, more for one larger than ingest.max_file_mb.",
     )
     parse_memory_mb: int = Field(2048, ge=128, description="Memory to parse one file, in MB.")
+    ocr: Literal["auto", "rapidocr", "tesseract", "off"] = Field(
+        "auto",
+        description="What reads pictures; 'auto': RapidOCR of the extra `ocr`, then Tesseract.",
+    )
+    ocr_pages: int = Field(200, ge=1, description="Pages that OCR reads of a file.")
+    ocr_megapixels: float = Field(
+        40, gt=0, le=500, description="Largest picture that OCR reads, in megapixels."
+    )
+    ocr_timeout_s: float = Field(600, gt=0, description="Seconds for OCR of one file.")
     zip_entries: int = Field(10_000, ge=1, description="Entries of one ZIP container at most.")
     zip_total_mb: int = Field(
         300, ge=1, description="Unpacked size of one ZIP container at most, in MB."

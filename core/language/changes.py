@@ -23,6 +23,11 @@ def begins_correction(text: str, language: str) -> bool:
     return _pattern(language, "corrects").search(text.replace("’", "'")) is not None
 
 
+def points_back(text: str, language: str) -> bool:
+    """Tell whether a statement is of what the one before it names: "She lives in …"."""
+    return _pattern(language, "points").search(text) is not None
+
+
 def without_correction(text: str, language: str) -> str:
     """Return a text without the words that begin a correction."""
     return _pattern(language, "corrects").sub("", text.replace("’", "'"), count=1)

@@ -16,6 +16,7 @@ from ingest.loaders.formats import (
     docset_of,
     format_of,
     is_docset_part,
+    is_sought,
     is_unsupported_document,
     refusal,
     suffix_of,
@@ -86,7 +87,7 @@ def is_entered(relative: str) -> bool:
 
 def is_document(name: str) -> bool:
     """Tell whether a member of this name is to be read or reported: a logo in a mail is neither."""
-    return format_of(name) is not None or is_unsupported_document(name)
+    return is_sought(name) or is_unsupported_document(name)
 
 
 def parse_member(relative: str, pieces: Iterable[bytes], limits: LoadLimits) -> Iterator[Loaded]:

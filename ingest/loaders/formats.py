@@ -20,7 +20,6 @@ _REFUSED = {
 }
 
 
-_OCR = "it is an image; OCR it to a PDF or a text"
 _ADVICE = {
     ".wpd": "save it as DOCX",
     ".wps": "save it as DOCX",
@@ -40,11 +39,8 @@ _ADVICE = {
     ".mdb": "export its tables as CSV",
     ".accdb": "export its tables as CSV",
     ".sav": "export it as CSV",
-    ".tif": _OCR,
-    ".tiff": _OCR,
+    ".heic": "save it as JPEG or PNG",
 }
-# Images are documents only when somebody names one: every folder of HTML is full of them.
-_IMAGES = {suffix: _OCR for suffix in (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".heic")}
 
 
 def suffix_of(name: str) -> str:
@@ -60,12 +56,18 @@ def format_of(name: str) -> str | None:
     return _BY_SUFFIX.get(suffix_of(name))
 
 
+def is_sought(name: str) -> bool:
+    """Tell whether a file of this name is read where it is found, in a folder or an archive."""
+    found = format_of(name)
+    return found is not None and not FORMATS[found].named
+
+
 def refusal(name: str) -> str:
     """Say why a file of this name cannot be read and what to do instead."""
     suffix = suffix_of(name)
     if reason := _REFUSED.get(suffix):
         return f"format {suffix} is not read: {reason}"
-    if advice := {**_ADVICE, **_IMAGES}.get(suffix):
+    if advice := _ADVICE.get(suffix):
         return f"format {suffix} is not read; {advice}"
     shown = suffix or "without an extension"
     return f"format {shown} is not supported; known formats: {known_formats()}"
@@ -90,7 +92,8 @@ class Format:
     (relative, text) instead, and a file may have that many characters for each one of
     `max_characters`: HTML and notebooks (images as base64) are mostly not text. `records` marks
     formats read as a stream, whose files may be as large as `max_records_mb`, `writes` those whose
-    loader puts parts of a file into temporary ones.
+    loader puts parts of a file into temporary ones, `named` those whose files are documents only
+    when somebody names one: every folder of HTML is full of pictures.
     """
 
     module: str
@@ -99,6 +102,7 @@ class Format:
     text_share: int = 0
     records: bool = False
     writes: bool = False
+    named: bool = False
 
     def loader(self) -> Callable[..., Iterator[Loaded]]:
         """Import the module and return its function."""
@@ -114,6 +118,8 @@ FORMATS = {
     "html": Format("web.html", (".html", ".htm", ".xhtml"), text_share=20),
     "notebook": Format("text.markdown", (".ipynb",), "load_notebook", text_share=20),
     "pdf": Format("pdf", (".pdf",)),
+    "scan": Format("image", (".tif", ".tiff")),
+    "image": Format("image", (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"), named=True),
     "docx": Format("office.docx", (".docx", ".docm", ".dotx", ".dotm")),
     "pptx": Format("office.pptx", (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm")),
     "xlsx": Format("xlsx", (".xlsx", ".xlsm", ".xltx")),

@@ -12,6 +12,7 @@ from pydantic import Field
 from core.errors import DocumentError, shorten
 from core.fields.ingest import IngestSettings
 from core.types import FrozenModel
+from ingest.loaders.engines import engines_for
 
 if TYPE_CHECKING:
     from core.settings import Settings
@@ -29,8 +30,10 @@ class LoadLimits(FrozenModel):
     """Bound what loading one file may take.
 
     `max_characters` counts the text of one document or record, `max_field_values` its values;
-    `max_fields` are those of all records of a file; `timeout_s` and `memory_mb` hold for
+    `max_fields` are those of all records of a file, `max_table_rows` the rows of the tables of a
+    document that become records; `timeout_s` and `memory_mb` hold for
     the process that parses the file; the `zip_` limits for a whole container, with what is in it.
+    `ocr` names the engines that read pictures, "" for none.
     """
 
     max_file_mb: float = Field(gt=0)
@@ -41,6 +44,12 @@ class LoadLimits(FrozenModel):
     max_records_mb: float = _default("max_records_mb")
     max_fields: int = _default("max_fields")
     max_field_values: int = _default("max_field_values")
+    max_table_rows: int = Field(2000, ge=0)  # each is embedded: 16 ms on two cores
+    ocr: str = ""
+    ocr_pages: int = _default("ocr_pages")
+    ocr_megapixels: float = _default("ocr_megapixels")
+    ocr_timeout_s: float = _default("ocr_timeout_s")
+    ocr_confidence: float = Field(0.8, ge=0, le=1)  # least of a line; chosen, not measured
     zip_entries: int = _default("zip_entries")
     zip_total_mb: float = _default("zip_total_mb")
     zip_ratio: float = _default("zip_ratio")
@@ -51,7 +60,8 @@ class LoadLimits(FrozenModel):
         """Return the limits that the settings give."""
         given = settings.ingest
         same = {name: getattr(given, name) for name in cls.model_fields if hasattr(given, name)}
-        return cls(timeout_s=given.parse_timeout_s, memory_mb=given.parse_memory_mb, **same)
+        same |= {"timeout_s": given.parse_timeout_s, "memory_mb": given.parse_memory_mb}
+        return cls(**same | {"ocr": engines_for(given.ocr)})
 
 
 # Their texts speak of the parser's code, not of the file.

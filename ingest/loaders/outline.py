@@ -122,6 +122,7 @@ def picture_text(description: str) -> str:
 
 
 SECTION_SEPARATOR = " › "
+CELL = " | "  # between the cells of a row
 _MAX_SECTION = 300  # characters; chosen, not measured
 _MAX_HEADING = 200  # characters; a longer one is a paragraph; chosen, not measured
 
@@ -203,7 +204,7 @@ def table_text(rows: list[list[str]]) -> str:
     for row in rows:
         cells = [" ".join(cell.split()) for cell in row]
         if any(cells):
-            lines.append(" | ".join(cells))
+            lines.append(CELL.join(cells))
     return "\n".join(lines)
 
 

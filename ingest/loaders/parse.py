@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 from core.errors import DocumentError
+from ingest.loaders.engines import HINT
 from ingest.loaders.formats import (
     FORMATS,
     format_of,
@@ -17,9 +19,11 @@ from ingest.loaders.formats import (
 )
 from ingest.loaders.limits import MB, LoadLimits, because, unreadable
 from ingest.loaders.records.record_fields import limit_fields
+from ingest.loaders.tables import table_records
 from ingest.loaders.text.encoding import decode
-from ingest.types import Loaded, LoadFailure
+from ingest.types import Loaded, LoadFailure, ParsedDocument
 
+_WITH_PICTURES = {"docx", "pptx", "xlsx", "odf"}
 # What their loaders know better: XHTML is XML, and a record or a letter may begin with a tag.
 _BEGIN_AS_HTML = {"xml", "mail", "mbox", "csv", "jsonl", "json", "notebook"}
 
@@ -49,16 +53,29 @@ def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     name = _format_name(path)
     _check_size(path.stat().st_size, name, limits)
     chosen = FORMATS[name]
+    if chosen.module == "image" and not limits.ocr:
+        raise DocumentError(f"it is an image; {HINT}")
     if not chosen.text_share:
         found = chosen.loader()(path, relative, limits)
+        if name in _WITH_PICTURES and limits.ocr:
+            pictures = import_module("ingest.loaders.image")
+            found = pictures.with_pictures(found, path, relative, limits)
         # Of files in a file each one counts for itself.
-        yield from found if chosen.writes else limit_fields(found, limits)
+        yield from found if chosen.writes else limit_fields(_with_tables(found, limits), limits)
         return
     content = decode(path.read_bytes(), suffix_of(path.name))
     if not content.strip():
         raise DocumentError("the file holds only white space")
     _check_characters(len(content), limits, share=chosen.text_share)
-    yield from chosen.loader()(relative, content)
+    yield from _with_tables(chosen.loader()(relative, content), limits)
+
+
+def _with_tables(items: Iterable[Loaded], limits: LoadLimits) -> Iterator[Loaded]:
+    """Yield the items, each document before the records of its tables."""
+    for item in items:
+        yield item
+        if isinstance(item, ParsedDocument) and not item.is_record:
+            yield from table_records(item, limits)
 
 
 def _format_name(path: Path) -> str:
@@ -75,7 +92,7 @@ def _format_name(path: Path) -> str:
         return found
     kind = kind_of(head)
     if kind and "image" in kind:
-        raise DocumentError(f"the file is {kind}, not what its name says; OCR it first")
+        return "image"
     return named
 
 

@@ -10,7 +10,7 @@ import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,10 @@ from pypdfium2 import raw
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
+from ingest.loaders.engines import HINT
 from ingest.loaders.limits import LoadLimits, because, check_pages
+from ingest.loaders.ocr import PictureReader
+from ingest.loaders.outline import CELL
 from ingest.loaders.text.plain_text import first_short_line
 from ingest.loaders.visibility import WHITE, Colour, is_legible
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
@@ -33,7 +36,6 @@ _MIN_PAGES = 4  # fewer do not show what repeats; chosen, not measured
 _DIGITS = re.compile(r"\d+")
 _BULLET = re.compile(r"(?:[•‣▪●○◦–*-]|\d{1,3}[.)]|[a-zа-я]\))\s", re.I)
 _MARK = re.compile(r"\W{1,2}|\W?(?:\d{1,3}(?:\.\d{1,3})*|[a-zа-я]|[ivx]+)\W?", re.I)
-CELL = " | "
 _SENTENCE_END = re.compile(r"[.!?…。！？:;]['\"”»)\]]*$")
 _GOES_ON = frozenset(",.;:)]}»”、，。；：）")
 _CJK = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
@@ -282,6 +284,7 @@ _EVERYWHERE = (-math.inf, -math.inf, math.inf, math.inf)
 _RECTANGLE = 5  # segments of one at most
 _MIN_SIDE = 3.0  # points of what text can lie on; a line is thinner; chosen, not measured
 _NO_TEXT = "no text layer; OCR it first"
+_OCR_SCALE = 200 / 72  # pixels for a point: 200 dpi, at which small print is read; not measured
 _USELESS = {"(anonymous)", "anonymous", "(unspecified)", "unspecified", "unknown", "none", "user"}
 _USELESS_TITLE = ("untitled", "microsoft word -", "document", "layout 1")
 
@@ -290,40 +293,74 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the one document of a PDF file, and name the pages that are pictures."""
     raw, described, pictures, unseen = _read(path, limits)
     pages = page_texts(raw)
+    try:
+        check_readable(pages)
+    except DocumentError:
+        if not limits.ocr:
+            raise
+        raw, pictures = [""] * len(raw), list(range(1, len(raw) + 1))
+    found, problems = _read_pictures(path, pictures, limits) if limits.ocr else ({}, {})
+    raw = [found.get(number, text) for number, text in enumerate(raw, start=1)]
+    pages = page_texts(raw)
     blocks = [
         Block(text=text, page=number) for number, text in enumerate(pages, start=1) if text.strip()
     ]
+    if pictures and not limits.ocr:
+        problems = {f"no text layer; {HINT}": pictures}
     if not blocks:
-        raise DocumentError(_NO_TEXT)
-    check_readable(pages)
-    if pictures:
-        named = f"page{'s' if len(pictures) > 1 else ''} {ranges(pictures)}"
-        yield LoadFailure(path=f"{relative}: {named}", reason=_NO_TEXT)
+        raise DocumentError(next(iter(problems), _NO_TEXT))
+    for reason, numbers in problems.items():
+        named = f"page{'s' if len(numbers) > 1 else ''} {ranges(numbers)}"
+        yield LoadFailure(path=f"{relative}: {named}", reason=reason)
     title = str(described.get("title") or "")
     if title.lower().startswith(_USELESS_TITLE) or not any(c.isalpha() for c in title):
         described.pop("title", None)
         title = first_short_line(next((page for page in raw if page.strip()), ""))
     described |= {"pages": len(pages)}
-    found = ParsedDocument.of_file(relative, "pdf", blocks, described, title)
-    yield found.model_copy(update={"unseen": unseen})
+    document = ParsedDocument.of_file(relative, "pdf", blocks, described, title)
+    yield document.model_copy(update={"unseen": unseen})
+
+
+def _read_pictures(
+    path: Path, numbers: Sequence[int], limits: LoadLimits
+) -> tuple[dict[int, str], dict[str, list[int]]]:
+    """Return what OCR reads of pages by their numbers, and the pages of each reason against it."""
+    reader, found, problems = PictureReader(limits), dict[int, str](), dict[str, list[int]]()
+    if not numbers:
+        return found, problems
+    with closing(pypdfium2.PdfDocument(path)) as document:
+        for number in numbers:
+            page = document[number - 1]
+            try:
+                width, height = (side * _OCR_SCALE for side in page.get_size())
+                reader.check_size(width, height)
+                shown = reader.read(page.render(scale=_OCR_SCALE).to_pil())
+                found[number], problem = shown.text, shown.loss
+            except DocumentError as error:
+                problem = error.rule
+            if problem:
+                problems.setdefault(problem, []).append(number)
+            page.close()
+    return found, problems
 
 
 def _read(path: Path, limits: LoadLimits) -> _Read:
     """Try both libraries; the second also when the first finds no words."""
     failures: list[str] = []
-    pages: list[str] | None = None
+    found: _Read | None = None
     for reader in (_with_pdfium, _with_pypdf):
         try:
-            pages, described, pictures, unseen = reader(path, limits)
+            read = reader(path, limits)
         except (DocumentError, MemoryError):
             raise
         except Exception as error:  # damaged files raise anything
             failures.append(because(error))
             continue
-        if any(page.strip() for page in pages):
-            return pages, described, pictures, unseen
-    if pages is not None:
-        return pages, {}, [], 0
+        if any(page.strip() for page in read[0]):
+            return read
+        found = found or read
+    if found is not None:
+        return found
     raise DocumentError(f"the PDF is damaged; neither parser can open it{failures[-1]}")
 
 

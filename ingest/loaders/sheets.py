@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -158,7 +159,14 @@ class Workbook:
     def _records(self, sheet: str, first: list[Cell], rows: Iterable[Row]) -> Iterator[Loaded]:
         header = names_of(first)
         id_name, title_name = record_fields.find_id(header), find_title(header)
+        figures, last = Counter[int](), 0
         for number, cells in rows:
+            apart, last = last and number > last + 1, number
+            if apart and _begins_table(cells, figures):
+                header, figures = names_of(cells), Counter()
+                id_name, title_name = record_fields.find_id(header), find_title(header)
+                continue
+            figures.update(at for at, cell in enumerate(cells) if isinstance(cell, int | float))
             more = (f"column {at}" for at in range(len(header) + 1, len(cells) + 1))
             named_cells = dict(zip([*header, *more], cells, strict=False))
             fields: Fields = {name: cell for name, cell in named_cells.items() if cell is not None}
@@ -194,6 +202,13 @@ class Workbook:
             if other == sheet:
                 break
         raise DocumentError(f"the id '{given}' is already used in row {row} of the sheet")
+
+
+def _begins_table(cells: list[Cell], figures: Counter[int]) -> bool:
+    """Tell whether a row below a gap heads another table: it has names where there were numbers."""
+    named = {str(cells[at]) for at in _filled_columns(cells) if isinstance(cells[at], str)}
+    below = any(at < len(cells) and isinstance(cells[at], str) for at in figures)
+    return below and len(named) == len(_filled_columns(cells)) > 1
 
 
 def _fill_merged(sheet: Sheet) -> Iterator[Row]:

@@ -140,7 +140,15 @@ class ParserProcess:
 
 def _environment(scratch: str) -> dict[str, str]:
     """No keys or proxies: the process reads hostile files and needs neither."""
-    kept = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV")
+    kept = (
+        "PATH",
+        "LANG",
+        "LC_ALL",
+        "LD_LIBRARY_PATH",
+        "SYSTEMROOT",
+        "VIRTUAL_ENV",
+        "TESSDATA_PREFIX",
+    )
     given = {name: os.environ[name] for name in kept if name in os.environ}
     # A thread pool's stacks would be counted as memory of the file.
     return given | {"TMPDIR": scratch, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -175,6 +183,7 @@ class ParsedFile:
         self._received = 0
         self._waited = 0.0
         self._entered = 0.0
+        self._pictured: set[str] = set()  # members with pictures that OCR has begun to read
 
     def answers(self, child: ParserProcess) -> Generator[Loaded, None, bool]:
         """Yield documents and failures; return whether the process may take another file.
@@ -184,8 +193,11 @@ class ParsedFile:
         self.begun, self.member = False, ""
         try:
             child.send(self._job())
-            while (line := self._line(child)).startswith((b"{", b"A")):
+            while (line := self._line(child)).startswith((b"{", b"A", b"O")):
                 self.begun = True
+                if line == b"O":
+                    self._pictured.add(self.member)
+                    continue
                 if line.startswith(b"A"):
                     self.member, self._entered = json.loads(line[1:]), self._waited
                     continue
@@ -212,13 +224,13 @@ class ParsedFile:
         """Wait for a line: that time counts as the file's, not the caller's work in between."""
         started = time.monotonic()
         left = self._allowed_seconds() - self._waited
-        of_member = self._limits.timeout_s - (self._waited - self._entered)
+        of_member = self._of_one(self.member) - (self._waited - self._entered)
         try:
             line = child.line(min(left, of_member) if self.member else left, self._longest + MB)
         except TimeoutError:
             self._waited += time.monotonic() - started
             if self.member and self._waited < self._allowed_seconds():
-                raise LostError(self._too_long(self._limits.timeout_s)) from None
+                raise LostError(self._too_long(self._of_one(self.member))) from None
             raise DocumentError(self._too_long(self._allowed_seconds())) from None
         self._waited += time.monotonic() - started
         self._received += len(line)
@@ -239,7 +251,12 @@ class ParsedFile:
         """
         inside = self._limits.zip_total_mb * MB if self.member else 0
         work = int(max(self._size, self._received, inside))
-        return self._limits.timeout_s * (1 + work // int(self._limits.max_file_mb * MB))
+        steps = 1 + work // int(self._limits.max_file_mb * MB)
+        return self._limits.timeout_s * steps + self._limits.ocr_timeout_s * len(self._pictured)
+
+    def _of_one(self, member: str) -> float:
+        """Return the seconds of a member, or of the file; its pictures have time of their own."""
+        return self._limits.timeout_s + self._limits.ocr_timeout_s * (member in self._pictured)
 
 
 class Sandbox:

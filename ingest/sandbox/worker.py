@@ -1,7 +1,8 @@
 """The process of `sandbox` that parses: read jobs as JSON lines, answer with a line per document.
 
 A line is the JSON of a document or of a failure, or begins with a letter: A the name of the member
-of an archive that comes next, M out of memory, E the end of the file (and "E0" of the process too).
+of an archive that comes next, O that pictures are read from now on, M out of memory, E the end of
+the file (and "E0" of the process too).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ingest.loaders import archive
+from ingest.loaders import archive, ocr
 from ingest.loaders.formats import FORMATS, format_of
 from ingest.loaders.limits import MB, LoadLimits
 from ingest.loaders.parse import parse
@@ -85,6 +86,7 @@ class _Job:
         _limit(self._limits, steps, self._largest_written())
         try:
             archive.watch(self._enter)
+            ocr.watch(self._begin_ocr)
             for item in parse(self._path, self._relative, self._limits):
                 if self._skips:
                     continue
@@ -108,6 +110,11 @@ class _Job:
         self._write(b"A" + json.dumps(member).encode())
         _limit_time(self._limits.timeout_s)
         return True
+
+    def _begin_ocr(self) -> None:
+        """Say that pictures come next, which take more time than text."""
+        self._write(b"O")
+        _limit_time(self._limits.ocr_timeout_s * (os.cpu_count() or 1))
 
     def _send(self, item: Loaded) -> None:
         line = _encode(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reasoning.claims.clauses import ClauseEdits
 from reasoning.claims.numbers import NumberEdits
 from reasoning.claims.operators import OperatorEdits
 from reasoning.claims.order import OrderEdits
@@ -9,7 +10,7 @@ from reasoning.claims.roles import RoleEdits
 from reasoning.claims.wording import WordEdits
 
 
-class Judge(NumberEdits, OperatorEdits, RoleEdits, OrderEdits, WordEdits):
+class Judge(NumberEdits, OperatorEdits, RoleEdits, OrderEdits, ClauseEdits, WordEdits):
     """Judge one alignment; `reason` is "" where the claim says nothing else than its evidence."""
 
     def reason(self) -> str:
@@ -30,6 +31,8 @@ class Judge(NumberEdits, OperatorEdits, RoleEdits, OrderEdits, WordEdits):
             self._put_in_place,
             self._crossed,
             self._order,
+            self._exchanged_parts,
+            self._out_of_order,
             self._relations,
             self._subjects,
             self._added,

@@ -12,6 +12,7 @@ from reasoning.claims.tokens import CLOSED, MONTH, NAME, NUMBER, WORD, ClaimToke
 from reasoning.claims.words import RELATIONS, WIDE, Sense
 
 LIMITS = frozenset({"quantifier", "condition"})
+ORDER = "order"  # of what is left out: "after they have paid"
 FUTURE, FALSITY = frozenset({"future"}), frozenset({"falsity"})
 YEAR = re.compile(r"#(?:1[89]|20)\d\d")
 OBLIGES = Sense("modality", "2")  # "must", in every language's table
@@ -63,17 +64,25 @@ class OperatorEdits(Edits):
 
     def _left_out(self) -> str:
         for place in self._free:
-            sense = self._operator(self._text, place)
+            sense = self._operator(self._text, place) or self._sequence(place)
             if sense is None or sense.group == "universal":
                 continue
-            if sense.group == "occasion" and not self._rules(place):
+            general = sense.group == "occasion" and not self._is_over(place)
+            if sense.group in ("occasion", ORDER) and not (general or self._rules(place)):
                 continue
             if sense.group == "negation" and self._by_prefix(self._text, place, self._claim):
                 continue
-            holds = self._holds_for_all if sense.group in WIDE else self._holds_for_kept
+            holds = self._holds_for_all if sense.group in {*WIDE, ORDER} else self._holds_for_kept
             if holds(place):
                 return self._differs(sense, self._text[place].text)
         return ""
+
+    def _sequence(self, place: int) -> Sense | None:
+        """Return what a word says that tells what comes first: "after", in the evidence."""
+        one = self._text[place]
+        related = any(sense.group.startswith(RELATIONS) for sense in one.senses)
+        leads = one.word in self._words.prepositions
+        return Sense(ORDER, one.word) if related and leads and not one.is_content else None
 
     def _restricted(self) -> str:
         """Find what limits a permission left out: "…, but only once"."""
@@ -167,6 +176,21 @@ class OperatorEdits(Edits):
             for one in self._text
         )
 
+    def _is_over(self, place: int) -> bool:
+        """Tell whether a claim keeps of a sentence what was so, not what is so each time."""
+        before: ClaimToken | None = None
+        for at, one in enumerate(self._text):
+            ending = self._words.past_ending
+            helped = before is not None and before.word in self._words.passives - self._words.past
+            ended = bool(ending) and one.role == WORD and one.word.endswith(ending)
+            irregular = one.word in self._words.past
+            over = ((ended or irregular) and not helped) or self._tense_of(one) == "past"
+            over = over or one.role == MONTH or self._is_of_year(one)
+            if over and at in self._covered and one.place == self._text[place].place:
+                return True
+            before = one
+        return False
+
     def _tense(self) -> str:
         """Find what is to come stated as what is or was; with its date it may be so stated."""
         dated = any(self._claim[row].role == MONTH or self._is_year(row) for row in self._partner)
@@ -195,7 +219,11 @@ class OperatorEdits(Edits):
         return next((each.tense for each in found if each.pos == "VERB"), "")
 
     def _is_year(self, row: int) -> bool:
-        return self._claim[row].role == NUMBER and any(map(YEAR.fullmatch, self._claim[row].keys))
+        return self._is_of_year(self._claim[row])
+
+    @staticmethod
+    def _is_of_year(one: ClaimToken) -> bool:
+        return one.role == NUMBER and any(map(YEAR.fullmatch, one.keys))
 
     def _is_present(self, one: ClaimToken, other: ClaimToken) -> bool:
         """Tell whether a verb may state what another says will be: "opens" for "will open"."""

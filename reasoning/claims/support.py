@@ -11,6 +11,15 @@ from typing import NamedTuple
 
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
+from core.language.table_rows import (
+    MARK,
+    NAMED,
+    PAIR,
+    cells_of,
+    is_rule,
+    label_cells,
+    write_cells,
+)
 from models.embeddings import Embedder
 from reasoning.claims.alignment import align, same
 from reasoning.claims.edits import Similar
@@ -40,6 +49,7 @@ class Line(NamedTuple):
     source: int
     place: int
     span: tuple[int, int]
+    name: str = ""  # of the row that it is a cell of
 
     @property
     def grams(self) -> frozenset[str]:
@@ -49,7 +59,16 @@ class Line(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _spans(text: str) -> tuple[tuple[int, int], ...]:
-    return tuple(sentence_spans(text))
+    """Return where sentences of a text stand, and rows of tables, whatever is in them."""
+    found: list[tuple[int, int]] = []
+    start = end = 0
+    for line in text.splitlines(keepends=True):
+        first, end = end, end + len(line)
+        if cells_of(line):
+            found += [(start + a, start + b) for a, b in sentence_spans(text[start:first])]
+            found.append((first, first + len(line.rstrip())))
+            start = end
+    return (*found, *((start + a, start + b) for a, b in sentence_spans(text[start:])))
 
 
 def plain(text: str) -> str:
@@ -72,6 +91,51 @@ def _names(claim: str, label: str) -> bool:
     return re.search(rf"(?<![^\W_]){re.escape(label)}(?![^\W_])", claim, re.ASCII) is not None
 
 
+def _entries(claim: str, lines: Sequence[Line]) -> list[Line]:
+    """Return what a claim may rest on: of entries ("E04: …") those whose labels it names.
+
+    A single label is the heading of what follows, several are those of entries.
+    """
+    labels = [one.name or _label(one.text) for one in lines]
+    if len({*labels} - {""}) < 2:
+        return list(lines)
+    named = {label for label in labels if label and _names(claim, label)}
+    return [
+        line
+        for line, label in zip(lines, labels, strict=True)
+        if not named or not label or label in named
+    ]
+
+
+def _by_cell(lines: Sequence[Line]) -> list[Line]:
+    """Return lines with the rows of tables taken apart: each cell with its row and its column.
+
+    A table's first row names its columns; it may be quoted alone before another row of it.
+    """
+    found: list[Line] = []
+    header: Line | None = None
+    for line in lines:
+        cells = cells_of(line.text)
+        named = label_cells(header.text, line.text) if header is not None and cells else []
+        apart = header is not None and line.source != header.source and found[-1] is not header
+        if header is None or not named or apart:
+            header = line if cells else None
+            found.append(line)
+        elif not is_rule(cells) and line.text != header.text:
+            if found[-1] is header and len(cells) > PAIR:
+                found.pop()  # else a cell could be joined to the name of another column
+            found += [
+                line._replace(text=write_cells(named, frozenset({one.column})), name=cells[0])
+                for one in named
+                if one.column
+            ]
+    return found
+
+
+def _says_something(text: str) -> bool:
+    return any(map(str.isalnum, text))
+
+
 class Supporting:
     """Hold texts as evidence, to judge claims by."""
 
@@ -88,9 +152,7 @@ class Supporting:
             if not gives_orders(text, *span)
         ]
         self._plain = [plain(line.text) for line in self._lines]
-        labels = [_label(line.text) for line in self._lines]
-        # A single label is the heading of what follows, several are those of entries.
-        self._labels = labels if len({*labels} - {""}) > 1 else [""] * len(labels)
+        self._cells = _by_cell(self._lines)
 
     def difference(self, claim: str) -> str:
         """Return how a claim differs from the evidence, or "" for not at all."""
@@ -115,10 +177,8 @@ class Supporting:
     def _judged(self, claim: str) -> tuple[str, list[Line]]:
         """Return the first difference of a claim, and the sentences on which the rest stands."""
         used: list[Line] = []
-        for start, end in _spans(claim):
-            line = claim[start:end]
-            if not any(map(str.isalnum, line)):
-                continue
+        lines = self._parts(claim) or [claim[slice(*span)] for span in _spans(claim)]
+        for line in filter(_says_something, lines):
             found = self._quoted(plain(line))
             reason = ""
             if not found:
@@ -127,6 +187,16 @@ class Supporting:
                 return reason, []
             used += found
         return "", used
+
+    def _parts(self, claim: str) -> list[str]:
+        """Return what a claim says of each column of one row, where it does."""
+        for name in {f"{one.name}{NAMED}" for one in self._cells if one.name}:
+            if claim.startswith(name):
+                columns = {one.text.removeprefix(name).partition(":")[0] for one in self._cells}
+                ends = "|".join(map(re.escape, sorted(columns, key=len, reverse=True)))
+                parts = re.split(rf"[;,]\s+(?=(?:{ends}):)", claim.removeprefix(name))
+                return [name + one for one in parts]
+        return []
 
     @cached_property
     def _weights(self) -> dict[str, float]:
@@ -184,7 +254,7 @@ class Supporting:
     def _windows(self, claim: str) -> Iterator[list[Line]]:
         """Yield what the claim may rest on: single sentences, then those that add to the best."""
         wanted = _grams(claim)
-        lines = self._entries(claim)
+        lines = _entries(claim, self._lines if MARK in claim else self._cells)
         ranked = sorted(lines, key=lambda line: -self._shared(wanted, line))
         singles = [line for line in ranked[:CANDIDATES] if line.grams & wanted]
         for line in singles:
@@ -205,15 +275,6 @@ class Supporting:
                     break
                 window, left = [*window, line], rest
                 yield sorted(window, key=lambda one: (one.source, one.place))
-
-    def _entries(self, claim: str) -> list[Line]:
-        """Return what a claim may rest on: of entries ("E04: …") those whose labels it names."""
-        named = {label for label in self._labels if label and _names(claim, label)}
-        return [
-            line
-            for line, label in zip(self._lines, self._labels, strict=True)
-            if not named or not label or label in named
-        ]
 
     def _lacking(self, tokens: Sequence[ClaimToken], line: Line) -> list[ClaimToken]:
         """Return the tokens that a sentence lacks."""

@@ -46,6 +46,7 @@ class ClaimWords:
         self.pronouns = frozenset(
             {*lexicon(known.code).words("reference"), *lexicon(known.code).words("pronoun")}
         )
+        self.sequence = frozenset(lexicon(known.code).words("sequence"))
         self.relatives = self.pronouns | frozenset(lexicon(known.code).words("question"))
         raw = known.read("claims")
         self.numbers: dict[str, float] = self._keyed(raw.get("numbers", {}))
@@ -54,6 +55,11 @@ class ClaimWords:
         self.partitives = frozenset(raw.get("partitives", ()))
         self.possessives = frozenset(raw.get("possessives", ()))
         self.passives = frozenset(lexicon(known.code).words("passive"))
+        # Of irregular verbs the forms behind the first; of the small ones a list of their own.
+        self.past = frozenset(raw.get("past", ())) | {
+            form for one in raw.get("forms", ()) for form in one[1:] if form != one[0]
+        }
+        self.past_ending = str(raw.get("past_ending", ""))
         self.amounts = frozenset(raw.get("amounts", ()))
         self.comparators = tuple(raw.get("comparators", ()))
         frames = (one.split("…") for one in raw.get("contrasts", ()) if "…" in one)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from core.budget import current_ledger
 from core.language.analysis import content_terms, terms
 from core.language.cues import cues
-from core.language.passages import spans_of
+from core.language.passages import TABLE, spans_of
 from core.language.scan import estimate_tokens
 from core.language.sentences import record_spans, sentence_spans
 from core.types import Citation, Claim, Evidence, SubQuestion, Understanding
@@ -129,7 +129,8 @@ def _around(sentence: Sentence) -> list[Span]:
     inside = [place for place, (start, end) in enumerate(spans) if start < last and end > first]
     if not inside:  # a field of a record within its line
         return [(sentence.start, sentence.end)]
-    return list(spans[max(0, inside[0] - 1) : inside[-1] + 2])
+    beside = list(spans[max(0, inside[0] - 1) : inside[-1] + 2])
+    return [spans[0], *beside[spans[0] == beside[0] :]] if item.kind == TABLE else beside
 
 
 def _joined(item: Evidence, spans: set[Span]) -> tuple[Span, ...]:

@@ -10,7 +10,7 @@ from models.chat.types import ChatReply, ChatRequest
 from reasoning.llm.deciding import Ask, Decider, ReplyReader
 from reasoning.llm.prompts import as_data, evidence_data, one_line
 from reasoning.llm.replies import Reply, Unfit, items, number, one_of, parsed, record, text
-from reasoning.rules.recall import AT_ONCE
+from reasoning.rules.recall import AT_ONCE, reading
 
 
 class ChosenAction(Reply):
@@ -42,7 +42,7 @@ def action_of(
 
     def read(answer: ChatReply, shown: Sequence[Evidence]) -> Call:
         reply = parsed(answer.text, ChosenAction)
-        call = _call(reply, shown)
+        call = _call(state, reply, shown)
         if call in state.trajectory:
             raise Unfit("this action was taken before; take another one")
         return call
@@ -50,7 +50,7 @@ def action_of(
     return Ask("recall", make, ReplyReader(read), found)
 
 
-def _call(reply: ChosenAction, shown: Sequence[Evidence]) -> Call:
+def _call(state: RecallState, reply: ChosenAction, shown: Sequence[Evidence]) -> Call:
     if reply.action not in ACTIONS:
         raise Unfit(f"action must be one of {', '.join(ACTIONS)}")
     if reply.action == FINAL_ANSWER:
@@ -59,7 +59,7 @@ def _call(reply: ChosenAction, shown: Sequence[Evidence]) -> Call:
         names = [shown[n - 1].evidence_id for n in reply.notes if 1 <= n <= len(shown)]
         if not names:
             raise Unfit("notes must name the numbers of notes that were found")
-        return Call(tool=READ_MEMORY, arguments={"note_ids": list(dict.fromkeys(names))})
+        return reading(state, list(dict.fromkeys(names)))
     query = " ".join(reply.query.split())
     if not query:
         raise Unfit("query must hold a few words to search for")

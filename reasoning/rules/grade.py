@@ -11,7 +11,7 @@ from languages.language import find_language
 from reasoning.rules.answering.blocks import announces, follows
 from reasoning.rules.answering.features import LEAST_LEXICAL
 from reasoning.rules.answering.headings import heading_of
-from reasoning.rules.answering.named import is_entry, lacking_things
+from reasoning.rules.answering.named import is_entry, lacking_things, terms_above, terms_before
 from reasoning.rules.answering.relevance import UNREADABLE, Relevance, Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import lexicon
@@ -155,6 +155,9 @@ def _is_denied(wanted: QueryTerms, sentence: Sentence) -> bool:
     share = wanted.share_of(sentence.matched)
     if sentence.read is None:
         return sentence.evidence.kind in UNREADABLE and not share
+    points = lexicon(sentence.evidence.language).found("reference", sentence.text)
+    around = terms_before(sentence) if points else terms_above(sentence)
+    share = wanted.share_of(sentence.matched | wanted.matched(around))
     learnt = find_language(wanted.language).reader
     return sentence.read < DENIED and (share < MOST_WORDS if learnt else not share)
 
@@ -198,6 +201,7 @@ def _grade(
     if says_all or (sentence.is_answer and is_entry(wanted, sentence)):
         level = ANSWERS
     across = item.language != wanted.language and sentence.lexical < LEAST_LEXICAL
+    across = across and not (wanted.codes and is_entry(wanted, sentence))
     if level >= PARTLY and across and (sentence.semantic or 0.0) < alike:
         level, reason = RELATED, f"{reason}; too far for what words cannot compare"
     if level >= PARTLY and item.kind == NOTE and not across and not sentence.matched:

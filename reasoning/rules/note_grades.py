@@ -27,7 +27,7 @@ def note_features(question: SubQuestion, notes: Sequence[Evidence], embedder: Em
     Its similarity to the question, 0..1, how much less it is than that of the most similar one,
     the reader's log odds, the part of the question's words that it has, and whether any.
     """
-    texts = [f"{one.metadata.get('corrected', '')} {one.text}".strip() for one in notes]
+    texts = [f"{one.metadata.get('context', '')} {one.text}".strip() for one in notes]
     asked, language = set(content_terms(question.text, question.language)), question.language
     cosines = embedder.embed_documents(texts) @ embedder.embed_query(question.text)
     alike = np.array(

@@ -110,7 +110,7 @@ def _is_of_same(question: str, language: str, note: Evidence) -> bool:
     """
     if asks_what_was_stated(question, language) or not speaks_of_speaker(question, language):
         return True
-    text = f"{note.metadata.get('corrected', '')} {note.text}"
+    text = f"{note.metadata.get('context', '')} {note.text}"
     asked, spoken = other_person(question, language), other_person(text, note.language)
     if asked and language == note.language and asked <= set(terms(text, language)):
         return True  # of several
@@ -268,9 +268,14 @@ def next_action(state: RecallState, notes: Sequence[Evidence]) -> Call:
     found = [known[name] for name in state.candidates if name in known]
     names = [one.evidence_id for one in about_asked(state.question, state.language, found)]
     unread = [name for name in names if name not in state.read][:AT_ONCE]
-    if unread:
-        return Call(tool=READ_MEMORY, arguments={"note_ids": unread})
-    return Call(tool=FINAL_ANSWER)
+    return reading(state, unread) if unread else Call(tool=FINAL_ANSWER)
+
+
+def reading(state: RecallState, names: Sequence[str]) -> Call:
+    """Return the action that reads notes, or what was stated before them where that is asked."""
+    before = _pattern(state.language, "before").search(state.question)
+    more = {"before": True} if before else {}
+    return Call(tool=READ_MEMORY, arguments={"note_ids": [*names], **more})
 
 
 def questions_of(understanding: Understanding, question: str) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,8 @@ from core.auth import AuthContext, checked_sources
 from core.errors import CallerError, OperatorError
 from core.metadata import ANY
 from core.settings import Settings
+from serve.access.oidc import OidcTokens
+from serve.access.sign_in import SignIn
 from serve.errors import NotAuthenticated
 from stores.accounts.keys import PREFIX, Key, Keys
 
@@ -123,7 +126,7 @@ def _public_key(settings: Settings, path: Path) -> str:
     return text
 
 
-BEARER = re.compile(r"Bearer +([A-Za-z0-9._~+/=-]{1,4096})", re.ASCII | re.IGNORECASE)
+BEARER = re.compile(r"Bearer +([A-Za-z0-9._~+/=-]{1,8192})", re.ASCII | re.IGNORECASE)
 DEFAULT_TENANT = "default"
 ANONYMOUS = "local"
 
@@ -133,7 +136,7 @@ class AuthenticatedCaller:
     """A verified caller and how they were authenticated; `key` is None without an API key."""
 
     auth: AuthContext
-    how: Literal["key", "token", "anonymous"]
+    how: Literal["key", "token", "session", "anonymous"]
     key: Key | None = None
 
 
@@ -144,6 +147,10 @@ class Authenticator:
         """Read the keys of signed tokens; raises OperatorError when they are unfit."""
         self._keys = keys
         self._tokens = Tokens(settings)
+        self._oidc = OidcTokens(settings) if settings.oidc.issuer else None
+        self.sign_in: SignIn | None = None
+        if self._oidc is not None and settings.oidc.public_url:
+            self.sign_in = SignIn(self._oidc, settings)
         self._anonymous = AuthContext(
             tenant=DEFAULT_TENANT, user=ANONYMOUS, roles=frozenset(settings.serve.anonymous_roles)
         )
@@ -152,19 +159,34 @@ class Authenticator:
     @property
     def takes_tokens(self) -> bool:
         """Tell whether signed tokens say who bears a name."""
-        return self._tokens.enabled
+        return self._tokens.enabled or self._oidc is not None
 
     @property
     def has_no_key(self) -> bool:
         """Return whether no caller could get in: no key is valid, and no token is accepted."""
         good = any(not key.revoked_at for key in self._keys.listed())
-        return not good and not self._tokens.enabled
+        return not good and not self.takes_tokens
 
-    def authenticate(self, header: str | None) -> AuthenticatedCaller:
-        """Return who sends this `Authorization` header and with which key.
+    async def prepare(self, header: str | None) -> None:
+        """Fetch the keys of a token's provider where they are due; `authenticate` never waits."""
+        match = BEARER.fullmatch((header or "").strip())
+        if match and not match[1].startswith(PREFIX) and (oidc := self._oidc_of(match[1])):
+            if oidc.is_due(match[1]):
+                await asyncio.to_thread(oidc.fetch_for, match[1])
+
+    def _oidc_of(self, token: str) -> OidcTokens | None:
+        """Return the provider that checks a token; None where the key of `jwt` does."""
+        oidc = self._oidc
+        return oidc if oidc and (not self._tokens.enabled or oidc.is_mine(token)) else None
+
+    def authenticate(self, header: str | None, session: str = "") -> AuthenticatedCaller:
+        """Return who sends this `Authorization` header, or else the secret of a browser's session.
 
         Raises NotAuthenticated. A wrong key is turned away also where anonymous callers are let in.
         """
+        if header is None and session and self.sign_in:
+            if (auth := self.sign_in.sessions.caller(session)) is not None:
+                return AuthenticatedCaller(auth, "session")
         if header is None:
             if self.allow_anonymous:
                 return AuthenticatedCaller(self._anonymous, "anonymous")
@@ -176,7 +198,11 @@ class Authenticator:
         if match is None:
             raise NotAuthenticated("the Authorization header is `Bearer KEY`")
         if not match[1].startswith(PREFIX):
-            return AuthenticatedCaller(self._tokens.verified(match[1]), "token")
+            if self.allow_anonymous and not self.takes_tokens:
+                # Clients of OpenAI cannot send none; they are given any word as their key.
+                return AuthenticatedCaller(self._anonymous, "anonymous")
+            tokens = self._oidc_of(match[1]) or self._tokens
+            return AuthenticatedCaller(tokens.verified(match[1]), "token")
         key = self._keys.verified(match[1])
         if key is None:
             raise NotAuthenticated(

@@ -19,10 +19,12 @@ PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 async def health(services: Services) -> dict[str, Any]:
     """Say that the server answers, and whether its data is intact; needs no key.
 
-    When it is not, `status` is "degraded" and `reasons` say in general what is damaged.
+    When it is not, `status` is "degraded" and `reasons` say in general what is damaged. `login` is
+    where a browser signs in through the operator's provider, if there is one.
     """
     reasons = services.session.store.warnings()
-    return {"status": "degraded", "reasons": reasons} if reasons else {"status": "ok"}
+    state = {"status": "degraded", "reasons": reasons} if reasons else {"status": "ok"}
+    return {**state, "login": "/login"} if services.authenticator.sign_in else state
 
 
 @router.get("/metrics", tags=["health"], response_model=None, responses={200: COUNTED})
@@ -48,7 +50,8 @@ async def me(request: Request, auth: Caller, services: Services) -> dict[str, An
         "tenant": auth.tenant,
         "user": auth.user,
         "roles": sorted(auth.roles),
-        "anonymous": "authorization" not in request.headers,
+        "anonymous": request.scope["carrel.how"] == "anonymous",
+        "signed_in": request.scope["carrel.how"] == "session",
         "may": {
             "write": bool(auth.roles & set(settings.serve.writer_roles)),
             "admin": settings.serve.admin_role in auth.roles,

@@ -46,7 +46,7 @@ async function send(method, path, { body, query, signal, raw } = {}) {
   const isFile = body instanceof Blob;
   if (body !== undefined) headers["Content-Type"] = isFile ? "application/octet-stream" : "application/json";
   const response = await fetch(path + queryText(query), {
-    method, headers, signal, credentials: "omit", redirect: "error",
+    method, headers, signal, credentials: "same-origin", redirect: "error",
     body: body === undefined ? undefined : isFile ? body : JSON.stringify(body),
   });
   if (!response.ok) {

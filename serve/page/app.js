@@ -62,10 +62,12 @@ function who() {
     el("button", { class: "quiet", type: "button", onclick: signOut }, "Sign out"));
 }
 
-function signOut() {
+async function signOut() {
+  const left = app.me.signed_in ? await api.post("/logout").catch(() => null) : null;
   session.set("");
   app.me = null;
-  enter();
+  if (left && left.provider) location.assign(left.provider);
+  else enter();
 }
 
 async function show() {
@@ -102,14 +104,16 @@ function problem(error) {
       el("a", { href: "#/ask" }, "Start again")));
 }
 
-function askForKey(message) {
+async function askForKey(message) {
   if (leave) leave();
   leave = null;
-  mounting += 1;
+  const turn = (mounting += 1);
+  const { login } = await api.get("/api/v1/health").catch(() => ({}));
+  if (turn !== mounting) return;
   fill(top, el("span", { class: "brand" }, el("img", { src: "/page/icon.svg", alt: "", width: 26, height: 26 }), "Carrel"),
     el("div", { class: "bar-end" }, themeSwitch()));
   document.title = "Sign in · Carrel";
-  fill(main, loginForm(message, (key) => { session.set(key); enter(true); }));
+  fill(main, loginForm(message, login, (key) => { session.set(key); enter(true); }));
   main.querySelector("input").focus();
 }
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from core.errors import AbsentError
 from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.permissions import ALIAS_OF, WriteAccess, is_called
+from stores.sqlite.permissions import ALIAS_OF, IS_ROW, WriteAccess, is_called
 from stores.sqlite.rows import NEXT, PREVIOUS
 from stores.sqlite.set_lists import drop_list
 from stores.sqlite.sums import VECTORS, sign
@@ -74,6 +74,22 @@ COLUMNS = f"""d.id AS row_id, d.key, d.document_id, d.file, d.source, d.title, d
 def upload_of(path: str) -> str:
     """Return the id of the job whose upload has this path: each has a folder of its own."""
     return Path(path).parent.name
+
+
+def rows_of_tables(
+    connection: sqlite3.Connection, collection_id: int, documents: Sequence[Gone]
+) -> list[Gone]:
+    """Return the rows of the tables of these documents, which go with them, beside those named."""
+    found: dict[int, Gone] = {}
+    for one in documents:
+        rows = connection.execute(
+            f"""SELECT {COLUMNS} FROM documents d WHERE d.collection_id = ?1 AND d.file = ?2
+                AND {IS_ROW} AND substr(d.source, 1, length(?3) + 1) = ?3 || '#'""",
+            (collection_id, one.file, one.source),
+        )
+        found |= {row["row_id"]: Gone(**dict(row)) for row in rows}
+    named = {one.row_id for one in documents}
+    return [one for row_id, one in found.items() if row_id not in named]
 
 
 def erase_documents(

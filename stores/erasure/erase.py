@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.auth import AuthContext
-from stores.erasure.documents import COLUMNS, Gone, erase_documents, forget_vectors
+from stores.erasure.documents import COLUMNS, Gone, erase_documents, forget_vectors, rows_of_tables
 from stores.erasure.rewriting import note_erasure
 from stores.erasure.traces import redact_traces
 from stores.runlog.conversations import THREADS
@@ -315,6 +315,7 @@ def _take(
     left = [one for one in documents if connection.execute(query, (one.row_id,)).fetchone()]
     if not left:
         return left, Counter()
+    left += rows_of_tables(connection, collection.id, left)
     with renewed_counts(connection, collection):
         counts = erase_documents(connection, collection.id, left, access)
         counts.update(redact_traces(connection, collection, left, access.auth))

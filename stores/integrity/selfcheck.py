@@ -26,6 +26,7 @@ from stores.segments.search import SegmentSearch
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database
 from stores.sqlite.fulltext import rebuild_fulltext
+from stores.sqlite.permissions import IS_ROW
 from stores.sqlite.sums import SOUND_CHUNK, compared_once
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _sample(connection: sqlite3.Connection, collection: Collection, model: str) 
             SELECT c.id, c.chunk_id, c.text, d.language, d.version, d.id AS document
             FROM chunks c CROSS JOIN d ON d.id = c.document
             WHERE c.id IN ({_PLACES}) AND {SOUND_CHUNK}
-                AND d.id NOT IN (SELECT document FROM quarantine)""",
+                AND d.id NOT IN (SELECT document FROM quarantine) AND NOT {IS_ROW}""",
         {"collection": collection.id, "places": json.dumps(places)},
     ).fetchall()
     return [_sampled(connection, collection, row, model) for row in rows]

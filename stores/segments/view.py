@@ -20,7 +20,7 @@ from cachetools import LRUCache
 from core.auth import AuthContext
 from core.errors import ModelError
 from stores.segments.types import Booleans, Floats, IndexedRows, Integers, Names, TermWeights
-from stores.sqlite.permissions import permission_filter
+from stores.sqlite.permissions import IS_ROW, permission_filter
 
 Key = tuple[str, tuple[tuple[str, object], ...], tuple[str, ...]]
 
@@ -93,7 +93,7 @@ class Masks:
         """Return the mask of these rights; `connection` must be in the view's snapshot.
 
         `kinds` of chunks narrow it, empty for all. Of rows that say the same, only the first that
-        is selected stays.
+        is selected stays. The rows of tables are left out: their document has them as its text.
         """
         condition, parameters = permission_filter(auth, view.collection_id, sources, sums=False)
         key = (condition, tuple(sorted(parameters.items())), tuple(sorted(kinds)))
@@ -101,7 +101,8 @@ class Masks:
             known = self._masks.get(key)
         if known is None:
             keep = np.isin(
-                view.documents, _ids(connection, f"documents d WHERE {condition}", parameters)
+                view.documents,
+                _ids(connection, f"documents d WHERE {condition} AND NOT {IS_ROW}", parameters),
             )
             if view.alive is not None:
                 keep &= view.alive

@@ -11,7 +11,7 @@ from core.errors import CallerError
 from core.metadata import GENERAL, Filter
 from stores.sqlite import sums
 from stores.sqlite.catalogue import Collection, VisiblePassages
-from stores.sqlite.permissions import is_shown_as, permission_filter, shown_id
+from stores.sqlite.permissions import IS_ROW, is_shown_as, permission_filter, shown_id
 
 COLUMNS = """d.source, d.title, d.format, d.language, d.version, d.updated_at, d.indexed_at,
     d.is_record, (SELECT count(*) FROM chunks c WHERE c.document = d.id) AS chunks"""
@@ -117,7 +117,7 @@ class Listing(VisiblePassages):
         rows = self._all(
             f"""SELECT d.id, d.title, d.source, d.format, d.version, c.chunk_id FROM documents d
                 JOIN chunks c ON c.document = d.id AND c.ordinal = 0
-                WHERE {condition} ORDER BY d.source, d.id""",
+                WHERE {condition} AND NOT {IS_ROW} ORDER BY d.source, d.id""",
             parameters,
         )
         return [DocumentName(*row) for row in rows]

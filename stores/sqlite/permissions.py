@@ -19,7 +19,14 @@ from typing import Literal
 
 from core.auth import AuthContext
 from core.errors import InUseError
-from core.metadata import ANY, LATEST, document_family, meets_filter, version_order
+from core.metadata import (
+    ANY,
+    LATEST,
+    TABLE_FORMAT,
+    document_family,
+    meets_filter,
+    version_order,
+)
 from stores.sqlite.schema import SECRET
 from stores.sqlite.sums import ALIAS, DOCUMENT, sign
 
@@ -46,6 +53,11 @@ def register_permissions(connection: sqlite3.Connection) -> None:
     connection.create_function(MEETS, -1, of_texts(meets_filter), deterministic=True)
     connection.create_function(FAMILY, 2, of_texts(document_family), deterministic=True)
     connection.create_function(ORDER, 1, of_texts(version_order), deterministic=True)
+
+
+# SQL over `documents d`: whether one is a row of a table whose document has it as its text, too.
+# What the source says first needs no more of a document than an index has.
+IS_ROW = f"(d.source GLOB '*#*![0-9]*' AND d.format = '{TABLE_FORMAT}')"
 
 
 def permission_filter(

@@ -19,7 +19,7 @@ from core.auth import AuthContext
 from stores.sqlite import sums
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import CataloguePart, Database
-from stores.sqlite.permissions import GIVEN_ID, Parameters, permission_filter
+from stores.sqlite.permissions import GIVEN_ID, IS_ROW, Parameters, permission_filter
 from stores.sqlite.sums import LINK, sign
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _documents(
 ) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
     rows = reader.execute(
         f"""SELECT d.id, {GIVEN_ID} AS document_id, d.title, d.metadata FROM documents d
-            WHERE d.collection_id = ? AND d.is_record = ?""",
+            WHERE d.collection_id = ? AND d.is_record = ? AND NOT {IS_ROW}""",
         (collection_id, records),
     )
     for row in rows:
@@ -241,21 +241,22 @@ _LACKS = {
     "keywords": "json_extract(d.metadata, '$.keywords') IS NULL",
     "udc": "json_extract(d.metadata, '$.udc') IS NULL",
 }
-_SAME_WORK = """
+_BOOK = f"d.is_record = 1 AND NOT {IS_ROW}"
+_SAME_WORK = f"""
     SELECT group_concat(document_id, ', ') AS ids FROM (
         SELECT d.document_id, lower(d.title) AS title,
             lower(coalesce(json_extract(d.metadata, '$.authors'), '')) AS authors,
             coalesce(json_extract(d.metadata, '$.year'), '') AS year
-        FROM documents d WHERE d.collection_id = :c AND d.is_record = 1
+        FROM documents d WHERE d.collection_id = :c AND {_BOOK}
         ORDER BY d.document_id)
     GROUP BY title, authors, year HAVING count(*) > 1"""
 _OTHERS = {
-    "bad_year": """d.is_record = 1 AND json_extract(d.metadata, '$.year') IS NOT NULL AND
+    "bad_year": f"""{_BOOK} AND json_extract(d.metadata, '$.year') IS NOT NULL AND
         json_extract(d.metadata, '$.year') NOT BETWEEN :first AND :last""",
     "several_books": "d.id IN (SELECT text FROM book_texts WHERE book IS NULL)",
     "text_without_book": """d.is_record = 0 AND NOT EXISTS (
         SELECT 1 FROM book_texts b WHERE b.text = d.id)""",
-    "book_without_text": """d.is_record = 1 AND NOT EXISTS (
+    "book_without_text": f"""{_BOOK} AND NOT EXISTS (
         SELECT 1 FROM book_texts b WHERE b.book = d.id)""",
 }
 
@@ -293,10 +294,7 @@ class QualityCounts:
 
     def lacking(self) -> dict[str, Counted]:
         """Count, by field, the records that lack it."""
-        return {
-            name: self._documents(f"d.is_record = 1 AND ({lacks})")
-            for name, lacks in _LACKS.items()
-        }
+        return {name: self._documents(f"{_BOOK} AND ({lacks})") for name, lacks in _LACKS.items()}
 
     def others(self, first_year: int, last_year: int) -> dict[str, Counted]:
         """Count years out of range and links that are missing or fit several books."""

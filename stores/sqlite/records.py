@@ -21,6 +21,7 @@ from core.types import FieldInfo, RecordTable
 from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.permissions import (
     FAMILY,
+    IS_ROW,
     KNOWN,
     MATCHES,
     MEETS,
@@ -36,7 +37,7 @@ READABLE = {"documents", "document_acl", "record_fields", "quarantine"}
 WINDOWS = {"row_number", "dense_rank", "sum"}
 FUNCTIONS = {"count", "min", "max", "glob", "instr", "length", MATCHES} | WINDOWS
 FUNCTIONS |= {MEETS, FAMILY, ORDER, "coalesce", KNOWN, SOUND, FUNCTION}  # of sums
-FUNCTIONS |= {"avg", "substr", HAS_WORDS}
+FUNCTIONS |= {"avg", "substr", "rtrim", HAS_WORDS}
 # What a description holds and a query looks at: all numbers are chosen, not measured.
 MOST_TABLES = 50  # more files are no tables that a question would name
 LONGEST_NAME = 100  # of a field that a condition can name
@@ -322,7 +323,7 @@ class Records(CataloguePart):
         parameters |= {"longest": LONGEST_EXAMPLE, "tables": MOST_TABLES}
         found: dict[str, list[sqlite3.Row]] = {"field": [], "file": [], "held": []}
         with self._caged(limited=False):
-            for row in self._all(_DESCRIPTION.format(visible=visible), parameters):
+            for row in self._all(_DESCRIPTION.format(visible=visible, table=_TABLE), parameters):
                 found[row["kind"]].append(row)
         rows, files = found["field"], found["file"]
         examples: dict[str, list[str]] = {}
@@ -373,6 +374,9 @@ class Records(CataloguePart):
             connection.set_authorizer(None)
 
 
+# The table that a record is of: its file, or the one in a document that is in front of its number.
+_TABLE = f"CASE WHEN {IS_ROW} THEN rtrim(rtrim(d.source, '0123456789'), '!') ELSE d.file END"
+
 # No row id is used twice, so these tell any two states of a collection apart.
 _STATE = """SELECT count(*), max(id), (SELECT count(*) FROM quarantine),
     (SELECT max(document) FROM quarantine), (SELECT value FROM meta WHERE key = 'acl_changes')
@@ -382,7 +386,8 @@ _STATE = """SELECT count(*), max(id), (SELECT count(*) FROM quarantine),
 # and not shown; the files, `shown` being whether of records; and, of few files, the fields of each.
 # Who may see a document is asked once for all, not for each of its fields.
 _DESCRIPTION = """
-WITH seen AS MATERIALIZED (SELECT d.id, d.file, d.is_record FROM documents d WHERE {visible})
+WITH seen AS MATERIALIZED (
+  SELECT d.id, {table} AS file, d.is_record FROM documents d WHERE {visible})
 SELECT 'field' AS kind, name, place, value, shown, n, is_number FROM (
   SELECT *, dense_rank() OVER (ORDER BY rows DESC, name) AS field FROM (
     SELECT name, value, length(value) <= :longest AS shown,
@@ -422,7 +427,7 @@ def _body(
     clauses = [visible, "d.is_record = 1", *([f"({joined})"] if conditions else [])]
     if file:
         parameters["in_file"] = file
-        clauses.append("d.file = :in_file")
+        clauses.append(f"{_TABLE} = :in_file")
     return f"FROM documents d WHERE {' AND '.join(clauses)}", parameters
 
 

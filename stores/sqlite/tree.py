@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from stores.sqlite.catalogue import MAX_VARIABLES
 from stores.sqlite.database import CataloguePart, Database
+from stores.sqlite.permissions import IS_ROW
 from stores.sqlite.sums import CHUNK, TREE, sign
 from stores.sqlite.writer import bump
 
@@ -117,7 +118,7 @@ class SqliteTrees(CataloguePart):
 
     def unbuilt(self, collection_id: int, recipe: str) -> list[int]:
         rows = self._all(
-            """SELECT d.id FROM documents d WHERE d.collection_id = ?
+            f"""SELECT d.id FROM documents d WHERE d.collection_id = ? AND NOT {IS_ROW}
                AND d.id NOT IN (SELECT document FROM quarantine) AND NOT EXISTS
                (SELECT 1 FROM tree_documents w WHERE w.document = d.id AND w.recipe = ?)
                ORDER BY d.id""",

@@ -18,6 +18,14 @@ TEXTS = {
 Crew receive 24 days of paid leave each year; leave not taken lapses at the end of March.
 Bicycles travel free of charge, except on Saturdays in August.
 The booking hall closes at 19:30 on Fridays.
+
+## Fares
+
+| Ticket | Foot passenger | Bicycle | Car |
+|---|---|---|---|
+| Single | 4 EUR | 6 EUR | 18 EUR |
+| Return | 7 EUR | 11 EUR | 33 EUR |
+| Season | 90 EUR | 130 EUR | 400 EUR |
 """,
     "ru": """# Правила проката «Бриз»
 
@@ -85,3 +93,8 @@ def test_what_says_when_is_not_led_by_the_date_above_it(session: Session) -> Non
         "answer"
     ]
     assert answer == "The booking hall closes at 19:30 on Fridays. [1]"
+
+
+def test_a_row_says_what_is_in_the_column_asked_for(session: Session) -> None:
+    result = session.ask("How much is a return ticket for a bicycle?", ANN, "default").result
+    assert result["answer"] == "Return — Bicycle: 11 EUR [1]"

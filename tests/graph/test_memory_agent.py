@@ -175,6 +175,41 @@ def test_of_what_changed_the_newest_holds(opened: Callable[..., Session]) -> Non
     assert run.result["answer"].count(" UTC: ") == 2
 
 
+BEFORE = (
+    ("en", "I live in Gdansk.", "I live in Porto now.", "Where did I live before?", "Gdansk"),
+    ("ru", "Мой код 2210.", "Мой код теперь 5561.", "Какой у меня раньше был код?", "2210"),
+    ("uk", "Мій код 2210.", "Мій код тепер 5561.", "Який у мене раніше був код?", "2210"),
+    ("zh", "我住在北京。", "我现在住在上海。", "我以前住在哪里？", "北京"),
+)
+
+
+@pytest.mark.parametrize(("language", "first", "later", "asked", "value"), BEFORE)
+def test_what_was_stated_before_it_changed_answers_what_held_then(
+    opened: Callable[..., Session], language: str, first: str, later: str, asked: str, value: str
+) -> None:
+    session = opened()
+    auth = AuthContext(tenant="default", user=f"before-{language}")
+    name = talk(session, auth)
+    for text in (first, later):
+        say(session, name, text, auth)
+    run = say(session, talk(session, auth), asked, auth)
+    (read,) = [one for one in run.trail if one.node == "read_memory"]
+    found = {one.evidence_id: one.text for one in run.evidence}
+    assert value in found[read.evidence[0][0]]
+
+
+def test_a_pronoun_is_of_what_the_statement_before_it_names(opened: Callable[..., Session]) -> None:
+    session = opened()
+    auth = AuthContext(tenant="default", user="pronouns")
+    name = talk(session, auth)
+    for text in ("My sister is Ann.", "She lives in Lviv."):
+        say(session, name, text, auth)
+    run = say(session, talk(session, auth), "Where does my sister live?", auth)
+    (read,) = [one for one in run.trail if one.node == "read_memory"]
+    noted = {one.evidence_id: one.metadata.get("context") for one in run.evidence}
+    assert "My sister is Ann." in {noted[name] for name, _ in read.evidence}
+
+
 def test_a_deleted_note_is_erased_from_the_runs_that_cite_it(
     opened: Callable[..., Session],
 ) -> None:

@@ -205,3 +205,20 @@ def test_other_things_under_the_name_of_xls(tmp_path: Path) -> None:
     assert tabs[0].fields == {"id": "7", "название": "Идиот"}
     page = "<html><body><table><tr><td>a</td><td>b</td></tr></table></body></html>"
     assert texts(only(tmp_path / "h.xls", page.encode())) == ["a | b"]
+
+
+def test_a_second_table_below_a_gap_has_names_of_its_own(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (
+        ["Machine", "Pressure"], ["P-1", 12.5], ["P-2", 16], [], ["P-3", 9],
+        [], ["Person", "City"], ["Ann", "Kyiv"], ["Bob", "Lviv"],
+    ):  # fmt: skip
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    documents, failures = loaded(tmp_path / "a.xlsx")
+    assert not failures
+    assert [one.fields for one in documents][-2:] == [
+        {"Person": "Ann", "City": "Kyiv"},
+        {"Person": "Bob", "City": "Lviv"},
+    ]
+    assert documents[2].fields == {"Machine": "P-3", "Pressure": 9}

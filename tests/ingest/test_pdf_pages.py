@@ -19,6 +19,7 @@ from pypdf.generic import (
 )
 
 from core.errors import DocumentError
+from ingest.loaders.engines import HINT
 from ingest.loaders.pdf import check_readable, ranges
 
 PICTURE = b"q 100 0 0 100 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
@@ -56,7 +57,7 @@ def test_pages_that_are_pictures_are_named(tmp_path: Path) -> None:
     content = pdf(PICTURE, words, PICTURE, PICTURE, b"", PICTURE)
     documents, failures = loaded(tmp_path / "s.pdf", content)
     assert texts(documents[0]) == ["Words of a page"] and documents[0].blocks[0].page == 2
-    assert failures == {"s.pdf: pages 1, 3-4, 6": "no text layer; OCR it first"}
+    assert failures == {"s.pdf: pages 1, 3-4, 6": f"no text layer; {HINT}"}
     assert list(loaded(tmp_path / "o.pdf", pdf(PICTURE, words))[1]) == ["o.pdf: page 1"]
 
 
@@ -91,7 +92,8 @@ def test_rows_of_a_table_keep_their_cells(tmp_path: Path) -> None:
     ]
     before = (50, 720, "A line of words above the table ends here.")
     content = pdf(b"\n".join(text_at(line) for line in (before, *cells)))
-    (document,), _ = loaded(tmp_path / "t.pdf", content)
+    (document, *records), _ = loaded(tmp_path / "t.pdf", content)
+    assert [(one.fields["Price"], one.blocks[0].page) for one in records] == [(5, 1), (7, 1)]
     assert texts(document) == [
         "A line of words above the table ends here.\n\n"
         "Name | Price | Note\nBread | 5 | fresh\nOld milk | 7 | none"

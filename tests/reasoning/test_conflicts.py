@@ -36,6 +36,13 @@ LOGS, BUILT = "How long are server logs kept?", "When was the Alder Mill built?"
     ("question", "wants", "language", "left", "right"),
     [
         (
+            "Can I park free for 60 minutes?",
+            "yesno",
+            "en",
+            "Visitors may park free for {60 minutes}.",
+            "Visitors may park free for {30 minutes}.",
+        ),
+        (
             DRILL,
             "number",
             "en",
@@ -412,10 +419,22 @@ def test_another_subject_is_no_conflict(question: str, title: str) -> None:
     )
 
 
-def test_evidence_that_does_not_answer_is_no_conflict() -> None:
-    weak = NEW.model_copy(update={"grades": {"q1": 1}})
+@pytest.mark.parametrize(
+    ("question", "text", "conflicts"),
+    [
+        ("How long are logs kept?", NEW.text, True),
+        ("How long are logs kept?", "All server logs must not be kept for 14 days.", True),
+        ("How long are logs kept?", "The team stores what servers log for 90 days.", False),
+        ("How long are logs kept?", "All server logs are kept in 90 folders for days.", False),
+    ],
+)
+def test_what_denies_an_answer_need_not_answer_itself(
+    question: str, text: str, conflicts: bool
+) -> None:
+    weak = piece("weak", text).model_copy(update={"grades": {"q1": 1}})
     claims = [said(OLD, START, len(OLD.text))]
-    assert find_conflicts(claims, asked("How long are logs kept?"), [OLD, weak]) == ([], [])
+    found = find_conflicts(claims, asked(question), [OLD, weak])[1]
+    assert bool(found) == conflicts
 
 
 def test_a_sentence_of_chinese_is_compared_by_its_characters() -> None:
@@ -494,3 +513,62 @@ def test_what_holds_in_any_case_contradicts_what_holds_in_one() -> None:
     plain = statement("Dogs are allowed.", "en")
     assert asked_one.contradict(allowed, denied)
     assert not asked_one.contradict(plain, excepted)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "cases"),
+    [
+        (
+            "How much is a certificate for the pool?",
+            "A certificate costs 600 roubles for an adult. "
+            "A certificate costs 300 roubles for a child. Blood tests cost 450 roubles.",
+            ["A certificate costs 300 roubles for a child."],
+        ),
+        (
+            "How much is a certificate for an adult?",
+            "A certificate costs 600 roubles for an adult. "
+            "A certificate costs 300 roubles for a child.",
+            [],
+        ),
+        (
+            "How many seats are there?",
+            "Room A has 20 seats. Room B has 30 seats. Room C has 40 seats. "
+            "Room D has 50 seats. Room E has 60 seats.",
+            ["Room B has 30 seats.", "Room C has 40 seats.", "Room D has 50 seats."],
+        ),
+    ],
+)
+def test_cases_of_one_document_are_shown_beside_each_other(
+    question: str, text: str, cases: list[str]
+) -> None:
+    item = piece("one", text)
+    claims = [said(item, *sentence_spans(text)[0])]
+    plan = Plan(
+        questions=[
+            SubQuestion(id="q1", text=question, query=question, language="en", wants="number")
+        ]
+    )
+    assert [each.text for each in find_cases(claims, plan, [item])] == cases
+
+
+@pytest.mark.parametrize(
+    ("question", "wants", "left", "right"),
+    [
+        (
+            "How long is the tunnel?",
+            "number",
+            "The tunnel is {3 kilometres long}.",
+            "The tunnel is {3,000 metres long}.",
+        ),
+        (
+            "Who was the mayor?",
+            "person",
+            "Until 2020 {Anna Berg} was mayor.",
+            "Since 2020 {Carl Holm} has been mayor.",
+        ),
+    ],
+)
+def test_one_amount_in_two_units_and_two_times_contradict_nothing(
+    question: str, wants: AnswerKind, left: str, right: str
+) -> None:
+    assert not ask(question, "en", wants).contradict(statement(left, "en"), statement(right, "en"))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import httpx
+import openai
 import pytest
 from fastapi import APIRouter
 from serving import SECONDS, Served, error_of, eventually, running
@@ -110,6 +111,19 @@ def test_named_origins_alone_get_cors(session: Session) -> None:
             answer = httpx.options(f"{url}/api/v1/chat", headers={"Origin": origin, **asks})
             assert answer.headers.get("access-control-allow-origin") == allowed
             assert (answer.status_code == 200) == (allowed is not None)
+
+
+def test_without_keys_a_client_that_must_send_one_sends_any_word(session: Session) -> None:
+    with (
+        running(make_app_state(session, allow_anonymous=True)) as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="sk-none", max_retries=0) as client,
+    ):
+        assert client.models.list().data == []  # of the tenant "default"
+        with (
+            pytest.raises(openai.AuthenticationError),
+            client.with_options(api_key=f"carrel_{'0' * 12}_{'0' * 64}") as wrong,
+        ):
+            wrong.models.list()
 
 
 SIZES = {"serve_body_bytes": 2000, "serve_upload_bytes": 3000}

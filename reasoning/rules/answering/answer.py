@@ -11,7 +11,8 @@ from typing import Literal
 from core.language.analysis import content_terms
 from core.language.detect import UNDETERMINED
 from core.language.orders import gives_orders
-from core.language.passages import CODE_KIND, spans_of
+from core.language.passages import CODE_KIND, TABLE, spans_of
+from core.language.table_rows import cells_of, is_header, label_cells, write_cells
 from core.settings import Settings
 from core.types import Claim, Draft, Evidence, Plan, SubQuestion
 from reasoning.claims.support import Supporting
@@ -28,6 +29,7 @@ from reasoning.rules.answering.blocks import (
 )
 from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, dated, headings_of
+from reasoning.rules.answering.named import terms_before
 from reasoning.rules.answering.relevance import (
     VECTOR_SCORE,
     Relevance,
@@ -166,7 +168,8 @@ def _sentences(
         return []
     new = [one for one in ranked if (one.evidence.chunk_id, one.start) not in cited]
     if ranked and (not new or new[0].score < REPEAT_SHARE * ranked[0].score):
-        new = ranked
+        # What answered another part answers this one only where it speaks of all it names.
+        new = [one for one in ranked if len(wanted.matched(terms_before(one))) >= wanted.own]
     chosen, confidence = new[:1], _confidence(new)
     long = False
     if chosen:  # by how many sentences one takes with what it needs before it
@@ -474,6 +477,10 @@ def _claims(
             start, end = at  # what stands beside it is no answer
         start = max([start, *(c.end for c in earlier if c.start <= start < c.end)])
         if not any(c.start <= sentence.start < c.end for c in earlier):
+            row = _row(sentence, wanted)
+            if row is not None:
+                claims.append(row)
+                continue
             claims += _announcing(sentence, evidence)
             claims.append(_dated(_quoted(sentence.evidence, start, end), sentence, wanted))
             behind = follows(sentence.evidence, evidence)
@@ -482,6 +489,33 @@ def _claims(
                 if announces(sentence.evidence) and not ordered:
                     claims.append(_beginning(behind))
     return claims
+
+
+def _row(sentence: Sentence, wanted: QueryTerms) -> Claim | None:
+    """Return what a row of a table says, with its columns' names; of the columns asked for alone.
+
+    A column is asked for whose name's words are all in the question, and what is there is not.
+    """
+    item = sentence.evidence
+    names, *rows = spans_of(item.text, item.kind)
+    if item.kind != TABLE or sentence.start == names[0]:
+        return None
+    header = cells_of(item.text[slice(*names)])
+    cells = label_cells(item.text[slice(*names)], sentence.text)
+    if not is_header(header, [cells_of(item.text[slice(*one)]) for one in rows]):
+        cells = [one._replace(label="") for one in cells]
+    asked = frozenset(
+        one.column
+        for one in cells
+        if one.column
+        and (words := terms_of(one.label, item.language)) <= wanted.asked
+        and words
+        and not terms_of(one.text, item.language) <= wanted.asked
+    )
+    if len(cells) < 2:
+        return None
+    citations = [item.cited(*names), item.cited(sentence.start, sentence.end)]
+    return Claim(text=write_cells(cells, asked), citations=citations)
 
 
 def _dated(claim: Claim, sentence: Sentence, wanted: QueryTerms) -> Claim:

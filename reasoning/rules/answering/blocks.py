@@ -104,7 +104,6 @@ def shows_code(text: str, spans: Sequence[Span], last: int, unit: str) -> bool:
 
 STEP = re.compile(r"\s*\d{1,2}[.)]\s")
 COLUMN = " | "
-MOST_ROWS = 400  # characters of a table that are shown from its first line on; chosen, not measured
 AHEAD = 2  # sentences behind one, that may have its cause; chosen, not measured
 MOST_BACK = 2  # sentences before one that begins with "it"; chosen, not measured
 
@@ -128,7 +127,7 @@ def in_context(
 
     With `code` the block of code that follows belongs to them and the steps around them, with
     `items` all of the list; a sentence behind that has a word of the list `brings` (a cause) where
-    they have none; to a row of a table those above it.
+    they have none. A row of a table stands alone.
     """
     spans = spans_of(item.text, item.kind)
     begins = {span[0]: place for place, span in enumerate(spans)}
@@ -138,7 +137,7 @@ def in_context(
     words = lexicon(item.language)
     first, last = begins[start], ends[end]
     if item.kind == TABLE:
-        return (0 if end <= MOST_ROWS else start), end
+        return start, end
     if code or items:
         first, last = steps(item.text, spans, first, last, ITEM if items else STEP)
     text = item.text[spans[first][0] : spans[last][1]]

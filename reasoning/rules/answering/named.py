@@ -10,6 +10,7 @@ from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.wanted import NamedThing, QueryTerms
 
 BESIDE = ("", ",", "(", "（", ":", "：", "–", "—")  # what parts an office and a name
+ENTRY = r"\W*?(?: [–—-] |[:：]| ?\|)"  # between a code and what it stands for
 HALF = 2  # characters of most words of Chinese, of which longer ones are made
 BEFORE = 300  # characters before a sentence that may say what it is about; chosen, not measured
 
@@ -26,10 +27,9 @@ def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[
     if not wanted.things or item.language != language:
         return []
     before = item.text[max(0, sentence.start - BEFORE) : sentence.end]
-    above = f"{item.title} {item.section}"
-    here = frozenset(terms(f"{above} {before}", language))
+    here = terms_before(sentence)
     own = frozenset(terms(sentence.text, language))
-    inside = own | frozenset(terms(above, language))
+    inside = own | terms_above(sentence)
     document = frozenset(terms(beside, language))
     lacking = [
         word
@@ -62,6 +62,19 @@ def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[
     return list(dict.fromkeys(lacking))
 
 
+def terms_above(sentence: Sentence) -> frozenset[str]:
+    """Return the terms of the headings of a sentence."""
+    item = sentence.evidence
+    return frozenset(terms(f"{item.title} {item.section}", item.language))
+
+
+def terms_before(sentence: Sentence) -> frozenset[str]:
+    """Return the terms of a sentence, of what stands before it and of its headings."""
+    item = sentence.evidence
+    before = item.text[max(0, sentence.start - BEFORE) : sentence.end]
+    return terms_above(sentence) | frozenset(terms(before, item.language))
+
+
 def _spells(word: str, text: str, *, spaced: bool) -> bool:
     """Tell whether a text has a word in one or in two: "checkout", "check-out", "check out"."""
     letters = r"[-\s]?".join(map(re.escape, word))
@@ -76,7 +89,9 @@ def is_entry(wanted: QueryTerms, sentence: Sentence) -> bool:
     "E4: the pump is too hot" and "the caretaker, Ann Lee" say so without a verb.
     """
     text = sentence.text
-    if any(re.match(rf"\W*{re.escape(one)}\W*?(?: [–—-] |[:：])", text) for one in wanted.codes):
+    if any(
+        re.match(rf"\W*{re.escape(one)}\W*?(?: [–—-] |[:：]| ?\|)", text) for one in wanted.codes
+    ):
         return True
     if wanted.wants != "person" or wanted.act.terms:
         return False

@@ -19,8 +19,9 @@ import numpy as np
 
 from core.errors import OperatorError
 from core.language.orders import gives_orders
-from core.language.passages import CODE_KIND, spans_of
+from core.language.passages import CODE_KIND, TABLE, spans_of
 from core.language.sentences import sentence_spans
+from core.language.table_rows import PAIR, cells_of
 from core.time_limit import current_limit
 from core.types import Evidence, SubQuestion, TermWeights
 from languages.language import find_language, read_yaml
@@ -58,6 +59,8 @@ def is_of_day(wanted: QueryTerms, text: str, language: str) -> bool | None:
 
 
 def _is_of_other_day(wanted: QueryTerms, one: Candidate) -> bool:
+    if wanted.wants == "yesno":  # "Open on Sunday?" is answered by "from Monday to Friday"
+        return False
     text = one.evidence.text[one.start : one.end]
     other = is_of_day(wanted, text, one.evidence.language) is False
     return other and not lexicon(wanted.language).found("exclusive", text)
@@ -298,6 +301,8 @@ def _is_answer(one: Candidate, *, read: bool) -> bool:
     if one.evidence.kind == "record":
         return one.evidence.ordinal == 0  # not what a document says at its head about itself
     text = one.evidence.text[one.start : one.end]
+    if one.heads and one.evidence.kind == TABLE and len(cells_of(text)) > PAIR:
+        return False
     shown = "".join(text.split())
     drawn = sum(character.isalnum() for character in shown) < WRITTEN * len(shown)
     short = one.heads or (one.value("unfinished") and one.value("short"))

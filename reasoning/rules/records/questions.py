@@ -19,6 +19,7 @@ from reasoning.rules.records.phrases import is_common, tables
 from reasoning.rules.records.schema import (
     AKIN,
     NEAR,
+    TABLE,
     RecordReading,
     RecordSchema,
     has,
@@ -99,7 +100,9 @@ def read_unknown(reading: RecordReading, question: str) -> bool:
         if not one.is_a("noun", "quoted") and is_common(one.text) and not named:
             continue
         if _is_thing(reading, place):
-            reading.passed_over += 1
+            # "Rows" are records of any kind, and nothing else; "items" may be something else.
+            general = all(m.name == "record" for m in one.of("noun")) and one.is_a("noun")
+            reading.passed_over += not general or one.text.casefold() in tables()["generic"]
             continue
         joined = runs and _joined(reading, runs[-1][1], place, question)
         runs = [*runs[:-1], (runs[-1][0], place)] if joined else [*runs, (place, place)]
@@ -191,7 +194,8 @@ def read(question: str, schema: RecordSchema) -> list[dict[str, Any]]:
     if not schema.files:
         return []
     named = named_files(RecordReading(schema.scan(question), schema))
-    prose = bool(schema.prose) and not named
+    # A table in a document is named by what stands around it, which is prose.
+    prose = bool(schema.prose) and not (named and all(TABLE not in one for one in named))
     if len({tuple(sorted(one.fields)) for one in schema.files}) == 1:
         readings = [("", _read(question, schema, beside_prose=prose))]
     else:
@@ -201,7 +205,7 @@ def read(question: str, schema: RecordSchema) -> list[dict[str, Any]]:
         ]
     known = [(found[0], found[1] | {"file": file}) for file, found in readings if found]
     if prose:  # beside prose nothing but values that records have is sure
-        known = [one for one in known if not one[0] and _is_sure(one[1])]
+        known = [one for one in known if not one[0] and (named or _is_sure(one[1]))]
     best = min((unknown for unknown, _ in known), default=0)
     return [arguments for unknown, arguments in known if unknown == best][: len(named) or 1]
 

@@ -11,7 +11,7 @@ from os.path import commonprefix
 from typing import Any
 
 from core.metadata import humanise
-from core.types import FieldInfo, ToolSpec
+from core.types import FieldInfo, RecordTable, ToolSpec
 from languages.language import known_languages
 from reasoning.rules.records.phrases import (
     HAN,
@@ -30,6 +30,7 @@ _SPOKEN = re.compile(rf"(.+) ({'|'.join(known_languages())})")
 _DATE = re.compile(r"\d{4}-\d{2}")
 MOST_WORDS = 5  # of a value that a question says; chosen, not measured
 GENERAL_KINDS = ("record", "book")  # records of any kind, and of works
+TABLE = "#"  # in what a table in a file is called, between the file and its own name
 NAMES = ("title", "id")  # what a record is called, not what is known of it
 AKIN = "akin"  # the value of the meaning of a word that is like the name of a field
 # Chosen, not measured:
@@ -214,11 +215,29 @@ class RecordSchema:
             yield from listed
             yield from plurals(listed)
         for one in self.spec.tables:
+            if TABLE in one.file:
+                yield from self._in_document(one)
+                continue
             stem = file_words(one.file)
             for text in (stem, *stem.split()):
                 if len(text) > 1:
                     yield text, Meaning("table", one.file)
                     yield re.sub(r"(?<=\w{3})s$", "", text), Meaning("table", one.file)
+
+    @staticmethod
+    def _in_document(table: RecordTable) -> Iterator[tuple[str, Meaning]]:
+        """Yield what a table in a document is called: by its heading, and by what its rows are of.
+
+        That is what its first column is called, unless all collections have another use for it.
+        """
+        heading = re.sub(r" \d+$", "", table.file.rsplit(TABLE, 1)[-1]).casefold()
+        if len(heading.split()) <= MOST_WORDS:
+            yield heading, Meaning("table", table.file)
+        label = label_of(table.fields[0]).casefold()
+        found = general_phrases().scan(label)
+        if all(m.kind == "noun" for one in found for m in one.meanings):
+            for text, _ in [(label, None), *plurals([(label, Meaning("noun"))])]:
+                yield text, Meaning("table", table.file)
 
     def _values(self, info: FieldInfo, examples: set[str]) -> Iterator[tuple[str, Meaning]]:
         for value in info.examples:

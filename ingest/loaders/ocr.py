@@ -1,0 +1,121 @@
+"""Read pictures of text: RapidOCR what its models know, Tesseract what it has languages for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+from core.errors import DocumentError
+from ingest.loaders.engines import CYRILLIC, HINT, RAPID, TESSERACT
+from ingest.loaders.limits import LoadLimits, report_damage
+from ingest.loaders.ocr_lines import TextLine, is_read, text_of_lines
+from ingest.loaders.tesseract import Tesseract
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_LEAST_READ = 0.5  # of what stands on a page, by the length of its lines; chosen, not measured
+
+
+class PageText(NamedTuple):
+    """Hold what was read of a picture, and how many of its lines were and were not."""
+
+    text: str
+    read: int
+    lost: int
+
+    @property
+    def loss(self) -> str:
+        """Say what was not read, "" for nothing."""
+        total = self.read + self.lost
+        return f"{self.lost} of its {total} lines are not legible to OCR" if self.lost else ""
+
+
+_begin: Callable[[], None] = lambda: None  # noqa: E731
+
+
+def watch(begin: Callable[[], None]) -> None:
+    """Have `begin` called before the first picture of each file is read: that takes its time."""
+    global _begin
+    _begin = begin
+
+
+class PictureReader:
+    """Read the pictures of one file within its limits; make one per file."""
+
+    def __init__(self, limits: LoadLimits) -> None:
+        self._limits = limits
+        self._pages = 0
+        self._until = 0.0
+
+    def check_size(self, width: float, height: float) -> None:
+        """Raise DocumentError for a picture of too many pixels."""
+        if width * height > self._limits.ocr_megapixels * 1e6:
+            raise DocumentError(
+                f"the picture has {width * height / 1e6:.0f} megapixels; the limit is"
+                f" {self._limits.ocr_megapixels:g} (ingest.ocr_megapixels); make it smaller or"
+                " raise it"
+            )
+
+    def read(self, picture: Image) -> PageText:
+        """Return the text of a picture; raise DocumentError where it is not to be read, or not."""
+        limits = self._limits
+        if not limits.ocr:
+            raise DocumentError(f"no text layer; {HINT}")
+        self.check_size(*picture.size)
+        if not self._pages:
+            _begin()
+            self._until = time.monotonic() + limits.ocr_timeout_s
+        if self._pages >= limits.ocr_pages:
+            raise DocumentError(
+                f"OCR reads {limits.ocr_pages} pages of a file (ingest.ocr_pages); split it or"
+                " raise it"
+            )
+        if time.monotonic() > self._until:
+            raise DocumentError(
+                f"OCR of the file took longer than {limits.ocr_timeout_s:g} s"
+                " (ingest.ocr_timeout_s); split it or raise it"
+            )
+        self._pages += 1
+        best = self._best(picture)
+        if best is None:
+            raise DocumentError("OCR finds no text on it")
+        return best
+
+    def _best(self, picture: Image) -> PageText | None:
+        """Return what the first engine reads that reads most of the page, None for no text."""
+        found = False
+        for engine in self._limits.ocr.split(", "):
+            with report_damage("OCR failed on it"):
+                lines = [one for one in _lines(engine, picture) if one.width > 0]
+            read = [one for one in lines if is_read(one, self._limits.ocr_confidence)]
+            found = found or bool(lines)
+            if read and _length(read) >= _LEAST_READ * _length(lines):
+                return PageText(text_of_lines(read), len(read), len(lines) - len(read))
+        if not found:
+            return None
+        names = self._limits.ocr
+        raise DocumentError(
+            f"OCR ({names}) cannot make out most of its letters"
+            + ("" if TESSERACT in names else f"; {CYRILLIC}")
+        )
+
+
+def _length(lines: Iterable[TextLine]) -> float:
+    return sum(one.width / one.height for one in lines)
+
+
+def _lines(engine: str, picture: Image) -> list[TextLine]:
+    if engine == RAPID:
+        found: list[TextLine] = import_module("ingest.loaders.rapid").lines(picture)
+        return found
+    grey = picture.convert("L")
+    return _tesseract(engine.split()[1]).lines(grey.tobytes(), *grey.size)
+
+
+@cache
+def _tesseract(languages: str) -> Tesseract:
+    return Tesseract(languages.split("+"))
