@@ -45,6 +45,7 @@ from tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from graph.asking import Asking
+    from ingest.discover import SourceFile
     from ingest.summary import Summary, Tally
 
 NO_MODEL = "none"
@@ -393,7 +394,7 @@ class Session:
     def ingest(
         self,
         target: Collection,
-        paths: Sequence[Path],
+        paths: Sequence[Path | SourceFile],
         *,
         acl: frozenset[str] = frozenset(),
         progress: Progress = silent,

@@ -117,6 +117,7 @@ class Commands(LazyGroup):
     places: ClassVar[dict[str, str]] = {
         "demo": "cli.demo:demo",
         "ingest": "cli.upkeep.ingest:ingest",
+        "source": "cli.upkeep.source:app",
         "ask": "cli.questions.ask:ask",
         "plan": "cli.questions.ask:plan",
         "chat": "cli.questions.chat:chat",

@@ -21,7 +21,7 @@ from core.budget import Budget
 from core.errors import CallerError, shorten
 from core.fields.chat import LlamaSettings, LlmSettings
 from core.fields.group import AT_START, IGNORED, REFUSED, ChangeRule, Group, group_field
-from core.fields.ingest import IngestSettings, LibrarySettings, StorageSettings
+from core.fields.ingest import IngestSettings, LibrarySettings, SourcesSettings, StorageSettings
 from core.fields.oidc import OidcSettings
 from core.fields.retrieval import (
     AnsweringSettings,
@@ -58,7 +58,7 @@ PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 LISTED = "`carrel config` lists the settings"
 NEAR = 0.75  # a letter amiss in a name of four is nearer, another word is not; chosen, not measured
 # Variables that are no settings: of this program, its tests and its measurements.
-OTHER_VARIABLES = re.compile(r"CARREL_(DEBUG|SETTINGS|EVAL_DATA|FAULT_\w+|TEST\w*)")
+OTHER_VARIABLES = re.compile(r"CARREL_(DEBUG|SETTINGS|EVAL_DATA|FAULT_\w+|SOURCE_\w+|TEST\w*)")
 Origin = Literal["flag", "environment", "file", "profile", "mode", "directory", "default"]
 
 
@@ -115,6 +115,7 @@ class Settings(BaseSettings):
     storage: StorageSettings = group_field(StorageSettings)
     embedding: EmbeddingSettings = group_field(EmbeddingSettings)
     ingest: IngestSettings = group_field(IngestSettings)
+    sources: SourcesSettings = group_field(SourcesSettings)
     library: LibrarySettings = group_field(LibrarySettings)
     retrieval: RetrievalSettings = group_field(RetrievalSettings)
     links: LinksSettings = group_field(LinksSettings)

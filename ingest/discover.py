@@ -42,18 +42,21 @@ class _Found:
 
 
 def discover(
-    paths: Sequence[Path], others: list[str] | None = None
+    paths: Sequence[Path | SourceFile], others: list[str] | None = None
 ) -> tuple[list[SourceFile], list[LoadFailure]]:
     """List the readable files in sorted order, and the named or document-like ones that are not.
 
     The names of all other files below the folders are added to `others`.
-    A file reached twice is listed once. Where two given paths hold the same relative name, the
-    names below both get the folder's name in front.
+    A file that has its name already keeps it. A file reached twice is listed once. Where two given
+    paths hold the same relative name, the names below both get the folder's name in front.
     """
     found: list[_Found] = []
     failures: list[LoadFailure] = []
     others = [] if others is None else others
+    named = [given for given in paths if isinstance(given, SourceFile)]
     for given in paths:
+        if isinstance(given, SourceFile):
+            continue
         root = Path(os.path.abspath(given))
         if _is_docset(root):
             found.append(_Found(root, root, storable(root.name)))
@@ -69,7 +72,7 @@ def discover(
             failures.append(LoadFailure(path=root.name, reason=refusal(root.name)))
         else:
             found.append(_Found(root, root, root.name))
-    return _named(_once(found)), failures
+    return [*named, *_named(_once(found))], failures
 
 
 def _walk(root: Path, found: list[_Found], failures: list[LoadFailure], others: list[str]) -> None:

@@ -85,6 +85,8 @@ class Known:
         return row if row is not None and self._stays(row) else None
 
     def _stays(self, row: FileRow) -> bool:
+        if not self._prune and self._intake.is_synced(self._collection, row.path):
+            return True  # whose file is read and deleted
         return Path(row.path).exists() and (not self._prune or self._seen.has(GIVEN, row.path))
 
     def leaves(self, relative: str) -> bool:

@@ -96,7 +96,7 @@ class Pipeline:
             access,
         )
 
-    def run(self, paths: Sequence[Path], *, prune: bool = False) -> Summary:
+    def run(self, paths: Sequence[Path | SourceFile], *, prune: bool = False) -> Summary:
         """Ingest files and folders; `prune` removes the collection's files that are not there.
 
         What the summary tells of was read back from every index. One run at a time changes a store.
@@ -107,7 +107,7 @@ class Pipeline:
             finally:
                 release_memory()
 
-    def _run(self, paths: Sequence[Path], *, prune: bool) -> Summary:
+    def _run(self, paths: Sequence[Path | SourceFile], *, prune: bool) -> Summary:
         started = time.monotonic()
         others: list[str] = []
         sources, failures = discover(paths, others)

@@ -26,7 +26,17 @@ from core.errors import CarrelError, StorageError, shorten
 from serve import login_routes, page_routes
 from serve.access.guard import Guard, unexpected_body
 from serve.access.network import HostRule, OriginRule
-from serve.api import admin, chat, conversations, documents, memory, recommend, runs, status
+from serve.api import (
+    admin,
+    chat,
+    conversations,
+    documents,
+    memory,
+    recommend,
+    runs,
+    sources,
+    status,
+)
 from serve.errors import Refused, error_body, explained, plain_body, status_of
 from serve.protocols.langserve import langserve_router
 from serve.protocols.langserve_schemas import FailureDetail
@@ -138,6 +148,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         memory,
         runs,
         documents,
+        sources,
         admin,
         status,
         page_routes,

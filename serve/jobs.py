@@ -1,9 +1,14 @@
-"""Uploads, deletions and trees, made in the background one by one; a restart resumes them."""
+"""Uploads, deletions and trees, made in the background one by one; a restart resumes them.
+
+Syncs of sources wait for networks, so that they have a thread of their own, which also looks whose
+time has come.
+"""
 
 from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from app.session import Session
+from app.syncing import is_syncing, note_failure, sync_source
 from core.auth import AuthContext, checked_name, checked_principal
 from core.errors import CallerError, CarrelError, DocumentError, StorageError
 from core.settings import Settings
@@ -19,8 +25,10 @@ from ingest.loaders.formats import format_of, refusal
 from serve.errors import Busy, NotFound, failure_of, new_id
 from serve.runs.pool import RETRY_SECONDS
 from serve.telemetry.logs import log
+from stores.accounts.audit import AuditEntry, Kind
 from stores.erasure.erase import UPLOADS
 from stores.runlog.jobs import JobRow, State
+from stores.runlog.sources import SourceRow
 from stores.sqlite.permissions import WriteAccess
 
 TREE = "tree"  # the stage in which a tree is built
@@ -77,6 +85,9 @@ def checked_file_name(name: str) -> str:
 
 
 JOBS_KEPT = 1000  # ended uploads and deletions of one tenant that stay listed; chosen, not measured
+TICK_S = 5.0  # between two looks for sources whose time has come; chosen, not measured
+OPERATOR = "command.line"  # whose jobs are the syncs of sources that no caller added
+SHOWN_FAILURES = 20  # of a sync; chosen
 JOB_ATTEMPTS = 2  # how often an upload may be at work when the server dies; chosen, not measured
 
 SHOWN = (
@@ -117,7 +128,7 @@ class _Stopped(Exception):
 
 
 class Jobs:
-    """Work on the open session, on one thread; every change of a job's state is kept."""
+    """Work on the open session; every change of a job's state is kept."""
 
     def __init__(self, session: Session, settings: Settings) -> None:
         """Start no thread yet."""
@@ -130,7 +141,7 @@ class Jobs:
         self._waiting: deque[Job] = deque()
         self._changed = threading.Condition()
         self._closing = False
-        self._thread: threading.Thread | None = None
+        self._threads: dict[bool, threading.Thread] = {}  # of syncs, and of all else
 
     def resume(self) -> None:
         """Continue the jobs that the last server left, and delete unknown files.
@@ -155,6 +166,8 @@ class Jobs:
                 self._enqueue(Job(row))
         if not self._live:
             self.finish_erasure()
+        with self._changed:
+            self._start_thread(syncs=True)
 
     def prepare(
         self, auth: AuthContext, collection: str, name: str, roles: list[str], key: str = ""
@@ -218,6 +231,32 @@ class Jobs:
         self._enqueue(job)
         return job
 
+    def sync(self, source: SourceRow) -> Job:
+        """Sync a source; a job that waits or works for it already is returned."""
+        self._session.maintenance.check_writable()
+        owner = source.user or OPERATOR
+        row = JobRow(new_id(), "sync", source.tenant, owner, source.collection, source.name)
+        auth, key = (
+            source.sender() if source.caller else (AuthContext(tenant=row.tenant, user=owner), "")
+        )
+        row.sent_by(auth, key)
+        wanted = (row.kind, row.tenant, row.user, row.name)
+        with self._changed:
+            for job in self._live.values():
+                one = job.row
+                if (one.kind, one.tenant, one.user, one.name) == wanted and not one.ended:
+                    return job
+        self._rows.save(row)
+        job = Job(row)
+        self._enqueue(job)
+        return job
+
+    def sync_due(self, now: float) -> None:
+        """Sync the sources whose time has come."""
+        for source in self._session.accounts.sources().due(now):
+            if not is_syncing(self._session, source):
+                self.sync(source)
+
     def finish_erasure(self) -> None:
         """Tidy up, in the background, after what is erased already; the job is nobody's."""
         if self._session.maintenance.pending_erasure():
@@ -264,8 +303,8 @@ class Jobs:
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join()
+        for thread in list(self._threads.values()):
+            thread.join()
 
     def _path(self, row: JobRow) -> Path:
         """Return the path of an upload, in a folder of its own, so that no name reaches another."""
@@ -284,19 +323,33 @@ class Jobs:
         with self._changed:
             self._live[job.row.id] = job
             self._waiting.append(job)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)
-                self._thread.start()
+            self._start_thread(syncs=job.row.kind == "sync")
             self._changed.notify_all()
 
-    def _run(self) -> None:
+    def _start_thread(self, *, syncs: bool) -> None:
+        if syncs not in self._threads:
+            name = "syncs" if syncs else "jobs"
+            made = threading.Thread(target=self._run, args=(syncs,), name=name, daemon=True)
+            self._threads[syncs] = made
+            made.start()
+
+    def _next(self, syncs: bool) -> Job | None:
+        return next((one for one in self._waiting if (one.row.kind == "sync") is syncs), None)
+
+    def _run(self, syncs: bool) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._closing or self._waiting)
+                self._changed.wait_for(
+                    lambda: self._closing or self._next(syncs), TICK_S if syncs else None
+                )
                 if self._closing:
                     return
-                job = self._waiting.popleft()
-                job.row.state = "running"
+                if (job := self._next(syncs)) is not None:
+                    self._waiting.remove(job)
+                    job.row.state = "running"
+            if job is None:
+                self._look_for_due()
+                continue
             job.row.attempts += 1
             self._save(job)
             try:
@@ -313,8 +366,17 @@ class Jobs:
                 message = failure.message if known else "something unexpected happened"
                 self._end(job, "failed", f"{message} (id {job.row.id})")
 
+    def _look_for_due(self) -> None:
+        try:
+            self.sync_due(time.time())
+        except Exception:  # of a disk or a damaged catalogue: the next look may find it well
+            log.exception("unexpected")
+
     def _in_turn(self, job: Job) -> None:
         """Work when no other work changes many documents, such as a command of the operator."""
+        if job.row.kind == "sync":  # which waits for its turn with each batch that it has read
+            self._sync(job)
+            return
         progress = self._progress(job)
         named = f"{job.row.kind} of {job.row.name}" if job.row.name else job.row.kind
         # What it waits for may be another tenant's.
@@ -338,7 +400,41 @@ class Jobs:
             progress = self._progress(job)
             self._session.maintenance.tidy(lambda stage: progress(stage, 0, 0))
 
-    def _rights(self, row: JobRow) -> AuthContext:
+    def _sync(self, job: Job) -> None:
+        row, rows = job.row, self._session.accounts.sources()
+        found = [
+            one
+            for one in rows.list_sources(row.tenant)
+            if (one.name, one.user or OPERATOR) == (row.name, row.user)
+        ]
+        if not found:
+            raise CallerError("the source was removed meanwhile", value=row.name)
+        source, auth = found[0], None
+        try:
+            if source.caller:
+                auth = self._rights(source)
+        except CallerError as error:
+            note_failure(self._session, source, str(error))
+            raise
+        report = sync_source(
+            self._session, source, self._progress(job), auth=auth, record=self._audited(row)
+        )
+        row.documents, row.notes = report.new + report.changed, list(report.notes)
+        row.notes += [f"{one.path}: {one.reason}" for one in report.failed[:SHOWN_FAILURES]]
+
+    def _audited(self, row: JobRow) -> Callable[..., None]:
+        """Return what has the audit log name what a sync brought, and what went."""
+        settings, auth = self.settings, AuthContext(tenant=row.tenant, user=row.user)
+        if not settings.audit.enabled:
+            return lambda kind, **facts: None
+        kept = self._session.accounts.audit(settings)
+
+        def append(kind: Kind, **facts: Any) -> None:  # noqa: ANN401 - the log's own
+            kept.append([AuditEntry(kind, auth, facts)])
+
+        return append
+
+    def _rights(self, row: JobRow | SourceRow) -> AuthContext:
         """Return the present rights of the sender of a job; raises CallerError for none.
 
         A signed token, or the caller without a key, has the roles of then.

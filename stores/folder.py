@@ -22,7 +22,7 @@ PRIVATE = 0o700  # the rights of its user alone
 OTHERS = 0o077  # all rights of group and others
 log = logging.getLogger("carrel.data")
 # How the names of what holds texts begin, for those who have put a link in the place of one.
-OURS = ("catalogue.", "conversations.", "audit.", *ALL_FOLDERS, "uploads")
+OURS = ("catalogue.", "conversations.", "audit.", *ALL_FOLDERS, "uploads", "sources")
 
 
 def data_folder(settings: Settings) -> Path:

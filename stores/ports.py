@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from stores.runlog.jobs import JobRows
     from stores.runlog.ratings import DocumentRating
     from stores.runlog.runs import Rating
+    from stores.runlog.sources import SourceRows
     from stores.sqlite.access_lists import AccessList
     from stores.sqlite.catalogue import Collection
     from stores.sqlite.embeddings import Vector
@@ -298,6 +299,9 @@ class Intake(Protocol):
 
     def id_for(self, collection: Collection, file: str, name: str, access: WriteAccess) -> str:
         """Return the id under which a document of a file is kept that its writer calls `name`."""
+
+    def is_synced(self, collection: Collection, path: str) -> bool:
+        """Tell whether a source that is kept in sync has brought the file of this path."""
 
     def original_name(self, collection: Collection, relative: str) -> str:
         """Return what its writer calls a file."""
@@ -686,6 +690,9 @@ class Accounts(Protocol):
     def jobs(self, kept: int) -> JobRows:
         """Return the jobs, of which the last `kept` that ended are kept."""
 
+    def sources(self) -> SourceRows:
+        """Return the sources that are kept in sync."""
+
     def audit(self, settings: Settings) -> AuditLog:
         """Return the audit log, signed and named as these settings say."""
 
@@ -782,6 +789,9 @@ class Maintenance(Protocol):
     def named_document(self, collection: Collection, name: str) -> Gone:
         """Return the document of this id, source, file, key or path; raises AbsentError."""
 
+    def documents_in(self, collection: Collection, files: Sequence[str]) -> list[Gone]:
+        """Return the documents of these files, by the names under which they are kept."""
+
     def documents_of(self, collection: Collection, patterns: Sequence[str]) -> list[Gone]:
         """Return the documents whose file or source fits any of the patterns (shell globs).
 
@@ -849,6 +859,10 @@ class Record(Protocol):
     @property
     def notes(self) -> Notes:
         """Return the notes of memory."""
+
+    @property
+    def accounts(self) -> Accounts:
+        """Return keys, jobs, sources and the audit log."""
 
     @property
     def folder(self) -> Path:

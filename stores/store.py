@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from core.settings import Settings
 from stores.backup.archive import make_backup
 from stores.backup.format import WORK
-from stores.erasure.documents import Gone, documents_of, named_document
+from stores.erasure.documents import Gone, documents_in, documents_of, named_document
 from stores.erasure.erase import Erasure
 from stores.folder import CATALOGUE, data_folder
 from stores.index.port import SearchIndex
@@ -59,6 +59,9 @@ class LocalMaintenance(Checkup, Erasure):
 
     def named_document(self, collection: Collection, name: str) -> Gone:
         return named_document(self._database.read(), collection, name)
+
+    def documents_in(self, collection: Collection, files: Sequence[str]) -> list[Gone]:
+        return documents_in(self._database.read(), collection, files)
 
     def documents_of(self, collection: Collection, patterns: Sequence[str]) -> list[Gone]:
         return documents_of(self._database.read(), collection, patterns)

@@ -42,7 +42,14 @@ from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 TESTS = Path(__file__).parent
-pytest_plugins = ["tiny_models", "embedding_endpoints", "harbour", "record_books"]
+pytest_plugins = [
+    "tiny_models",
+    "embedding_endpoints",
+    "harbour",
+    "record_books",
+    "syncs",
+    "local_web",
+]
 KEPT = {PREFIX + "CACHE", PREFIX + "LLAMA__SERVER", PREFIX + "EMBEDDER"}
 os.environ[PREFIX + "EMBEDDER"] = "embedded-en"  # here, so that fixtures of a session see it
 

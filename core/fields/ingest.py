@@ -138,6 +138,26 @@ class IngestSettings(Group):
         return self
 
 
+class SourcesSettings(Group):
+    """Say how sources are kept in sync."""
+
+    requests_per_s: Annotated[float, LIVE] = Field(
+        5, gt=0, le=1000, description="Requests of one source a second at most."
+    )
+    timeout_s: Annotated[float, LIVE] = Field(
+        60, gt=0, le=3600, description="Seconds that one item of a source may take to arrive."
+    )
+    retries: Annotated[int, LIVE] = Field(
+        3, ge=0, le=20, description="How often a request is sent again that fails or is put off."
+    )
+    max_items: Annotated[int, LIVE] = Field(
+        20_000, ge=1, description="Items of one source at most; with more, nothing is removed."
+    )
+    loader_timeout_s: Annotated[float, LIVE] = Field(
+        600, gt=0, description="Seconds that a LangChain loader may take in all."
+    )
+
+
 class LibrarySettings(Group):
     """Say what makes a library catalogue."""
 

@@ -34,14 +34,14 @@ class ChildEndedError(Exception):
 class ParserProcess:
     """One parser process with a private folder for temporary files, removed at its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "ingest.sandbox.worker") -> None:
         self.served = 0
         self._ready = False
         self._buffer = bytearray()
         self._seen = 0
         self._scratch = tempfile.mkdtemp(prefix=SCRATCH)
         self._process = subprocess.Popen(
-            [sys.executable, "-B", "-m", "ingest.sandbox.worker"],
+            [sys.executable, "-B", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -70,6 +70,8 @@ class ParserProcess:
     def close(self) -> None:
         """Kill the process, and remove what it wrote."""
         self._selector.close()
+        with suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # with what it has started
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):

@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _serve() -> None:
-    answers = _private_stdout()
+    answers = private_stdout()
     peak = _Peak()
     confinement = Confinement()
     confinement.enter()
@@ -54,7 +54,7 @@ def _serve() -> None:
             return
 
 
-def _private_stdout() -> BinaryIO:
+def private_stdout() -> BinaryIO:
     """Keep stdout for answers: native libraries print what they like to descriptor 1."""
     answers = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     nowhere = os.open(os.devnull, os.O_WRONLY)

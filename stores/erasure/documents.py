@@ -233,6 +233,14 @@ def _whole_path(name: str) -> str:
     return os.path.realpath(name) if os.path.isabs(name) else os.path.normpath(name)
 
 
+def documents_in(
+    connection: sqlite3.Connection, collection: Collection, files: Sequence[str]
+) -> list[Gone]:
+    """Return the documents of these files, by the names under which they are kept."""
+    condition = "d.file IN (SELECT value FROM json_each(:files))"
+    return _documents(connection, collection, condition, {"files": json.dumps(files)})
+
+
 def documents_of(
     connection: sqlite3.Connection, collection: Collection, patterns: Sequence[str]
 ) -> list[Gone]:

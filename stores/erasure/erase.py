@@ -74,7 +74,7 @@ def pending(database: Database) -> Pending | None:
 
 
 # By their tenant.
-OWN = ("runs", "feedback", "jobs", "spending", "api_keys", "conversations", "notes")
+OWN = ("runs", "feedback", "jobs", "spending", "api_keys", "conversations", "notes", "sources")
 OF_COLLECTION = (
     *("files", "segments", "dead_chunks", "indexed_vectors", "left_out", "journal"),
     "tree_members",

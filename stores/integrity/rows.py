@@ -53,6 +53,7 @@ RECORDS = {
     "conversation_turns": "turns of conversations are damaged and withheld; restore a backup",
     "notes": "notes of memory are damaged and withheld; restore a backup",
     "jobs": "jobs are damaged and not taken up; restore a backup, or send the uploads again",
+    "sources": "sources are damaged and not synced; remove them and add them again",
     "files": "entries of ingested files are damaged: the next ingest reads these files again; run"
     " `carrel doctor --repair`",
     "book_texts": "links of books are damaged and not followed; run `carrel doctor --repair`, then"

@@ -1,4 +1,4 @@
-"""Uploads, deletions and trees: running ones survive a restart, ended ones stay listed."""
+"""Uploads, deletions, trees and syncs: running ones survive a restart, ended ones stay listed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.auth import AuthContext
 from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.sums import JOB, sign
 
-Kind = Literal["upload", "deletion", "tree"]
+Kind = Literal["upload", "deletion", "tree", "sync"]
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 OPEN: tuple[State, ...] = ("waiting", "running")
 # A damaged job is none: the roles of its document may be others than it was given.
@@ -21,7 +21,7 @@ SOUND = f"j.sum IS {JOB}"
 
 @dataclass(eq=False)
 class JobRow:
-    """Hold one job; `name` is the upload's file name, "" for any other and for what was erased.
+    """Hold one job; `name` is the upload's file name or the synced source's name, "" for any other.
 
     `roles` are who may read an uploaded document, empty for the whole tenant; `bytes` its size;
     `attempts` counts how often it was begun; `caller` is who sent it (see `sender`).
@@ -79,7 +79,7 @@ CHANGING = ("bytes", "state", "error", "attempts", "documents", "chunks", "notes
 
 
 class JobRows(CataloguePart):
-    """Keep and find jobs; of a tenant's ended ones only the newest `kept` stay."""
+    """Keep and find jobs; of a tenant's ended ones the newest `kept` stay, of a source's one."""
 
     def __init__(self, database: Database, *, kept: int) -> None:
         super().__init__(database)
@@ -107,6 +107,11 @@ class JobRows(CataloguePart):
             row.created_at, row.updated_at = times
             sign(connection, "jobs", "j.id = ?", row.id)
             if row.ended:
+                connection.execute(
+                    """DELETE FROM jobs WHERE kind = 'sync' AND id <> ? AND tenant = ? AND user = ?
+                       AND name = ? AND state NOT IN ('waiting', 'running')""",
+                    (row.id, row.tenant, row.user, row.name if row.kind == "sync" else None),
+                )
                 connection.execute(
                     """DELETE FROM jobs WHERE number IN (SELECT number FROM jobs
                            WHERE tenant = ? AND state NOT IN ('waiting', 'running')

@@ -197,6 +197,10 @@ class Files(CataloguePart):
     def id_for(self, collection: Collection, file: str, name: str, access: WriteAccess) -> str:
         return access.document_id(self._database.read(), collection.id, file, name)
 
+    def is_synced(self, collection: Collection, path: str) -> bool:
+        query = "SELECT 1 FROM source_items WHERE collection_id = ? AND path = ?"
+        return self._one(query, (collection.id, path)) is not None
+
     def original_name(self, collection: Collection, relative: str) -> str:
         return alias_of(self._database.read(), collection.id, "file", relative) or relative
 

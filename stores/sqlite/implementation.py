@@ -21,6 +21,7 @@ from stores.runlog.jobs import JobRows
 from stores.runlog.notes import KeptNotes
 from stores.runlog.ratings import Ratings
 from stores.runlog.runs import Runs
+from stores.runlog.sources import SourceRows
 from stores.sqlite.access_lists import AccessLists
 from stores.sqlite.catalogue import VisiblePassages
 from stores.sqlite.database import Database, explained
@@ -76,6 +77,9 @@ class SqliteAccounts:
 
     def jobs(self, kept: int) -> JobRows:
         return JobRows(self._database, kept=kept)
+
+    def sources(self) -> SourceRows:
+        return SourceRows(self._database)
 
     def audit(self, settings: Settings) -> AuditLog:
         return AuditLog(self._database, settings)

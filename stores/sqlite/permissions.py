@@ -240,7 +240,7 @@ class WriteAccess:
 
     Without `auth` it is the operator, who may change all of a tenant. Anybody else may change what
     they may see, be it damaged or not, and what was made of `upload`, the real path of the file
-    that is being ingested: its readers may be others.
+    that is being ingested, or of the folder of a source: its readers may be others.
     """
 
     auth: AuthContext | None = None
@@ -327,7 +327,8 @@ class WriteAccess:
         if not self.upload:
             return f"({condition})", parameters
         made = """d.collection_id = :p_collection AND EXISTS (SELECT 1 FROM files f
-            WHERE f.collection_id = d.collection_id AND f.relative = d.file AND f.path = :upload)"""
+            WHERE f.collection_id = d.collection_id AND f.relative = d.file AND
+            (f.path = :upload OR substr(f.path, 1, length(:upload) + 1) = :upload || '/'))"""
         return f"(({condition}) OR ({made}))", {**parameters, "upload": self.upload}
 
     def _made(self, connection: sqlite3.Connection, collection_id: int, names: list[str]) -> str:
@@ -335,9 +336,10 @@ class WriteAccess:
         if not self.upload:
             return ""
         row = connection.execute(
-            """SELECT relative FROM files WHERE collection_id = ? AND path = ?
-               AND relative IN (SELECT value FROM json_each(?))""",
-            (collection_id, self.upload, json.dumps(names)),
+            """SELECT relative FROM files WHERE collection_id = :c
+               AND (path = :upload OR substr(path, 1, length(:upload) + 1) = :upload || '/')
+               AND relative IN (SELECT value FROM json_each(:names))""",
+            {"c": collection_id, "upload": self.upload, "names": json.dumps(names)},
         ).fetchone()
         return row[0] if row else ""
 

@@ -13,7 +13,7 @@ from secrets import token_hex
 
 from core.errors import OperatorError
 
-FORMAT = 3  # raise it when the tables change, or what stands in them; earlier ones had 0 to 2
+FORMAT = 4  # raise it when the tables change, or what stands in them; earlier ones had 0 to 3
 _MAGIC = b"SQLite format 3\x00"
 _PLACE = slice(60, 64)  # of `user_version` in the file
 
@@ -36,6 +36,7 @@ DOCUMENTS = (
         path TEXT NOT NULL, fingerprint TEXT NOT NULL, failures TEXT NOT NULL, sum INTEGER,
         PRIMARY KEY (collection_id, relative))""",
     "CREATE INDEX files_fingerprint ON files (collection_id, fingerprint)",
+    "CREATE INDEX files_path ON files (collection_id, path)",
     """CREATE TABLE documents (
         id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
         collection_id INTEGER NOT NULL REFERENCES collections, tenant TEXT NOT NULL,
@@ -267,6 +268,28 @@ SERVING = (
     "CREATE INDEX jobs_open ON jobs (number) WHERE state IN ('waiting', 'running')",
 )
 
+# Sources that are kept in sync, and what each has brought: `key` names an item at the source,
+# `path` where its file was read, `file` what it was called, `mark` and `hash` its revision and
+# bytes; an item on its way in has no mark. It goes with its file: what was forgotten is new again.
+SOURCES = (
+    """CREATE TABLE sources (
+        id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, user TEXT NOT NULL, name TEXT NOT NULL,
+        collection TEXT NOT NULL, address TEXT NOT NULL, options TEXT NOT NULL,
+        acl TEXT NOT NULL, every INTEGER NOT NULL, caller TEXT NOT NULL, state TEXT NOT NULL,
+        message TEXT NOT NULL, synced REAL NOT NULL, sum INTEGER,
+        UNIQUE (tenant, user, name))""",
+    """CREATE TABLE source_items (
+        source INTEGER NOT NULL REFERENCES sources ON DELETE CASCADE, key TEXT NOT NULL,
+        collection_id INTEGER NOT NULL, file TEXT NOT NULL, path TEXT NOT NULL,
+        mark TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (source, key)) WITHOUT ROWID""",
+    "CREATE INDEX source_items_path ON source_items (collection_id, path)",
+    """CREATE TRIGGER files_items AFTER DELETE ON files BEGIN
+        DELETE FROM source_items WHERE collection_id = OLD.collection_id AND path = OLD.path
+            AND instr(OLD.relative, file) > 0; END""",
+    """CREATE TRIGGER collections_items AFTER DELETE ON collections BEGIN
+        DELETE FROM source_items WHERE collection_id = OLD.id; END""",
+)
+
 # Pruning alone removes rows of the audit log: within its transaction the trigger is away.
 AUDIT_KEPT = """CREATE TRIGGER audit_kept BEFORE DELETE ON audit BEGIN
         SELECT RAISE(ABORT, 'an audit row is never deleted'); END"""
@@ -313,7 +336,7 @@ TREE = (
 
 SCHEMA = (
     *(*META, *DOCUMENTS, *ROW_IDS, *ALIASES, *JOURNAL, *QUALITY),
-    *(*VECTORS, *SEGMENTS, *RUNS, *NOTES, *SERVING, *AUDIT, *ERASURE, *TREE),
+    *(*VECTORS, *SEGMENTS, *RUNS, *NOTES, *SERVING, *SOURCES, *AUDIT, *ERASURE, *TREE),
 )
 
 

@@ -108,6 +108,9 @@ JOB = sum_of(
     "id kind tenant user collection name roles state error notes caller created_at updated_at",
     "number bytes attempts documents chunks",
 )
+SOURCE = sum_of(
+    "y", "tenant user name collection address options acl caller state message", "id every synced"
+)
 FILE = sum_of("f", "relative path fingerprint failures", "collection_id")
 LINK = sum_of("b", "rule", "text book collection_id")
 ALIAS = sum_of("k", "kind stored alias", "collection_id")
@@ -127,13 +130,14 @@ SUMS = {
     "conversation_turns": ("t", TURN),
     "notes": ("m", NOTE),
     "jobs": ("j", JOB),
+    "sources": ("y", SOURCE),
     "files": ("f", FILE),
     "book_texts": ("b", LINK),
     "aliases": ("k", ALIAS),
     "tree_documents": ("w", TREE),
 }
 # What nobody can say of whom it speaks, once it is damaged.
-TRACES = ("runs", "feedback", "conversation_turns", "conversations", "notes", "jobs")
+TRACES = ("runs", "feedback", "conversation_turns", "conversations", "notes", "jobs", "sources")
 VECTORS = ("embeddings", "sentence_vectors")
 # What the next ingest makes again, or the next `tree build`.
 DERIVED = ("files", "book_texts", "aliases", "tree_documents")

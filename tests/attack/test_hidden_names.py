@@ -510,6 +510,16 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("PUT", "/api/v1/documents"): readers,
     ("GET", "/api/v1/tree"): in_collection("/api/v1/tree", depth=9),
     ("POST", "/api/v1/tree"): in_collection("/api/v1/tree"),
+    ("GET", "/api/v1/sources"): single("/api/v1/sources"),
+    ("POST", "/api/v1/sources"): lambda names: collection_probes(
+        names,
+        lambda name: Probe(
+            "/api/v1/sources",
+            {"json": {"name": "s", "address": "gopher://host/", "collection": name}},
+        ),
+    ),
+    ("POST", "/api/v1/sources/{name}/sync"): single("/api/v1/sources/absent/sync"),
+    ("DELETE", "/api/v1/sources/{name}"): single("/api/v1/sources/absent"),
     ("GET", "/api/v1/jobs"): single("/api/v1/jobs", "/api/v1/jobs?all=true"),
     ("GET", "/api/v1/jobs/{job_id}"): by_id("job", "/api/v1/jobs/{}"),
     ("DELETE", "/api/v1/jobs/{job_id}"): by_id("job", "/api/v1/jobs/{}"),

@@ -140,6 +140,12 @@ ROWS = {
     ),
     ("GET", "/api/v1/tree"): Row("callers", 404, sends={"params": {"collection": "guide"}}),
     ("POST", "/api/v1/tree"): Row("writers", 400, sends={"params": {"collection": "absent"}}),
+    ("GET", "/api/v1/sources"): Row("writers"),
+    ("POST", "/api/v1/sources"): Row(
+        "writers", 400, sends={"json": {"name": "s", "address": "gopher://host/"}}
+    ),
+    ("POST", "/api/v1/sources/{name}/sync"): Row("writers", 404, "/api/v1/sources/absent/sync"),
+    ("DELETE", "/api/v1/sources/{name}"): Row("writers", 404, "/api/v1/sources/absent"),
     ("GET", "/api/v1/jobs"): Row("callers"),
     ("GET", "/api/v1/jobs/{job_id}"): Row("callers", 404, "/api/v1/jobs/000000000000"),
     ("DELETE", "/api/v1/jobs/{job_id}"): Row("callers", 404, "/api/v1/jobs/000000000000"),

@@ -23,6 +23,7 @@ from stores.integrity.checks import ThreadsCheck
 from stores.integrity.rows import damage_problems, read_again
 from stores.runlog.conversations import KeptTurn
 from stores.runlog.jobs import JobRow, JobRows
+from stores.runlog.sources import SourceRow
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import add_alias
 from stores.sqlite.rows import FileRow
@@ -51,6 +52,8 @@ def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Stor
     jobs = JobRows(parts(store).database, kept=10)
     for one in ("j1", "j2"):
         jobs.save(JobRow(one, "upload", "acme", "ann", "main", "a.txt", frozenset({"staff"})))
+    readers = frozenset({"staff"})
+    store.accounts.sources().add(SourceRow("acme", "", "s", "main", "/papers", acl=readers))
     finish(store, collection, FileRow("a.txt", "/a.txt", "print", []), set())
     with parts(store).database.write() as connection:
         add_alias(connection, collection.id, "document", "text (0f)", "text")
@@ -97,6 +100,7 @@ def test_what_is_written_is_signed(filled: Store, collection: Collection) -> Non
         ("UPDATE conversation_turns SET question = '?' WHERE run_id = 'r1'", "conversation_turns"),
         ("UPDATE notes SET owner = 'bob'", "notes"),
         ("UPDATE jobs SET roles = '[]' WHERE id = 'j1'", "jobs"),
+        ("UPDATE sources SET acl = '[]'", "sources"),
         ("UPDATE files SET fingerprint = 'prinu'", "files"),
         ("UPDATE book_texts SET rule = '1'", "book_texts"),
         ("UPDATE aliases SET alias = 'tex'", "aliases"),

@@ -43,6 +43,8 @@ spending: tenant user hour tokens
 feedback: id run_id tenant user rating comment created_at sum
 jobs: number id kind tenant user collection name roles bytes state error attempts documents
     chunks notes created_at updated_at sum caller
+sources: id tenant user name collection address options acl every caller state message synced sum
+source_items: source key collection_id file path mark hash
 conversations: id tenant user collection title created_at updated_at checkpoint_id waiting sum
 conversation_turns: id conversation run_id question created_at clarification reply sum
 notes: id note_id tenant owner content context keywords tags language subject value replaces

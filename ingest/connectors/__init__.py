@@ -1,0 +1,1 @@
+"""What sources of documents list and hand over: folders, the web, Git, mail, stores, loaders."""
