@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from core.language.words import readings
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import Edits
-from reasoning.claims.tokens import CLOSED, MONTH, NAME, NUMBER, WORD, ClaimToken
+from reasoning.claims.tokens import CLOSED, MONTH, NUMBER, WORD, ClaimToken
 from reasoning.claims.words import RELATIONS, WIDE, Sense
 
-LIMITS = frozenset({"quantifier", "condition"})
 ORDER = "order"  # of what is left out: "after they have paid"
 FUTURE, FALSITY = frozenset({"future"}), frozenset({"falsity"})
 YEAR = re.compile(r"#(?:1[89]|20)\d\d")
-OBLIGES = Sense("modality", "2")  # "must", in every language's table
 REACH = 3  # content words behind an operator that it may be about; chosen, not measured
 
 
@@ -84,22 +82,6 @@ class OperatorEdits(Edits):
         leads = one.word in self._words.prepositions
         return Sense(ORDER, one.word) if related and leads and not one.is_content else None
 
-    def _restricted(self) -> str:
-        """Find what limits a permission left out: "…, but only once"."""
-        for place in self._free:
-            one = self._text[place]
-            if one.word not in self._words.breaks or not self._rules(place):
-                continue
-            behind = [at for at, each in enumerate(self._text)
-                      if at > place and each.place == one.place]  # fmt: skip
-            if self._covered.intersection(behind):
-                continue
-            senses = ((at, self._operator(self._text, at)) for at in behind)
-            for at, sense in senses:
-                if sense and (sense.group in LIMITS or sense == OBLIGES):
-                    return self._differs(sense, self._text[at].text)
-        return ""
-
     def _matrix_left_out(self) -> str:
         """Find a clause left out on which what is claimed hangs: "they feared that …"."""
         for place in self._free:
@@ -151,22 +133,6 @@ class OperatorEdits(Edits):
             related = any(sense.group.startswith(RELATIONS) for sense in one.senses)
             if related and not one.is_content and row not in self._partner:
                 return f"the quote does not say {one.text}"
-        return ""
-
-    def _extremes(self) -> str:
-        """Find what says among what something is the most, left out: "of Florida"."""
-        for place in sorted(self._covered):
-            if not self._words.extreme.fullmatch(self._text[place].word):
-                continue
-            steps = (1,) if self._words.known.spaced else (1, -1)
-            for step in steps:
-                at, found = self._next(self._text, place, step), 0
-                while at is not None and found < REACH:
-                    one = self._text[at]
-                    scope = one.role == NAME or (step < 0 and one.role == WORD)
-                    if at in self._free and scope and one.place == self._text[place].place:
-                        return f"{self._text[place].text} is {one.text}'s in the quote"
-                    at, found = self._next(self._text, at, step), found + 1
         return ""
 
     def _rules(self, place: int) -> bool:

@@ -25,42 +25,6 @@ VERB = "v"  # in the Chinese dictionary
 class RoleEdits(Edits):
     """Judge the roles of an alignment."""
 
-    def _heads(self) -> str:
-        """Find a subject that the evidence only names beside it: "the brother of the mayor"."""
-        first = next((row for row, one in enumerate(self._claim) if one.is_content), None)
-        place = self._partner.get(first) if first is not None else None
-        if first is None or place is None or self._claim[first].role not in (WORD, NAME):
-            return ""
-        led = any(one.word in self._words.prepositions for one in self._claim[:first])
-        verb = self._next(self._claim, first, 1)
-        if led or self._partner.get(verb if verb is not None else -1, -1) <= place:
-            return ""
-        before, behind = (self._next(self._text, place, step) for step in (-1, 1))
-        if behind in self._free and self._owns(place, behind):
-            return f"the quote says it of {self._text[behind].text}"
-        if before in self._free and self._is_beside(first, place, before):
-            return f"the quote says it of {self._text[before].text}"
-        return ""
-
-    def _owns(self, place: int, behind: int) -> bool:
-        """Tell whether a word names whose the next one is: "Anna's"."""
-        marks = self._words.possessives
-        between = {one.word for one in self._text[place + 1 : behind]}
-        return self._text[place + 1].before.strip() in marks or bool(between & marks)
-
-    def _is_beside(self, row: int, place: int, before: int) -> bool:
-        """Tell whether a word of the evidence only says which one the word before it means."""
-        if self._text[before].role not in (WORD, NAME):
-            return False
-        between = {one.word for one in self._text[before + 1 : place]}
-        if between & self._words.prepositions:
-            return not between & self._words.agents
-        dictionary = self._words.known.dictionary
-        if not dictionary or place - before > 1:
-            return False
-        ours, theirs = (cases_of(one, dictionary) for one in (self._claim[row], self._text[place]))
-        return theirs == {"gent"} and "nomn" in ours
-
     def _roles(self) -> str:
         relation, reason = 0, ""
         swapped = [row for row in self._exchanged if self._swaps(row)]

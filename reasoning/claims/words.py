@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -53,7 +52,6 @@ class ClaimWords:
         self.scales: dict[str, float] = self._keyed(raw.get("scales", {}))
         self.agents = frozenset(raw.get("agents", ()))
         self.partitives = frozenset(raw.get("partitives", ()))
-        self.possessives = frozenset(raw.get("possessives", ()))
         self.passives = frozenset(lexicon(known.code).words("passive"))
         # Of irregular verbs the forms behind the first; of the small ones a list of their own.
         self.past = frozenset(raw.get("past", ())) | {
@@ -73,7 +71,6 @@ class ClaimWords:
         self.complementizers = frozenset(raw.get("complementizers", ()))
         self.prepositions = frozenset(raw.get("prepositions", ()))
         self.least_cosine = float(raw.get("least_cosine", 0))
-        self.extreme = re.compile("|".join(raw.get("extremes", ())))
         self.prefixes = tuple(raw.get("negating_prefixes", ()))
         self.light = frozenset(
             key for word in raw.get("light", ()) for key in (word, self.key(word))
