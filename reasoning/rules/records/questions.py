@@ -234,9 +234,11 @@ def _read(
 
 def _looks_up(reading: RecordReading) -> bool:
     """Tell whether a question asks for what stands in one row."""
-    counted = reading.aggregate != "list" or reading.order is not None
+    # "How much is a return for a bicycle?" counts nothing: it asks for a column.
+    asks = {*reading.shown} - {one["field"] for one in reading.where}
+    plain = reading.aggregate == "list" or (reading.aggregate == "count" and asks)
     compared = any(one["op"] != "=" for one in reading.where)
-    return not (counted or compared or has(reading, "list"))
+    return bool(plain and reading.order is None) and not (compared or has(reading, "list"))
 
 
 def _is_within(schema: RecordSchema) -> bool:
