@@ -81,7 +81,7 @@ def calls_for(query: str, language: str, tools: Sequence[ToolSpec]) -> list[Call
             continue
         schema = schema_of(spec)
         conditions = schema.named_values(query)
-        if not conditions and not spec.scoped:
+        if not spec.scoped and (not conditions or schema.is_within):
             continue
         # The words may name values of different kinds of records, so no condition is a must.
         arguments: dict[str, Any] = {"where": conditions, "match": "most", "language": language}

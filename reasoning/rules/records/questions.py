@@ -227,7 +227,7 @@ def _read(
     arguments = _arguments(reading, unknown, guessed)
     if beside_prose and not (reading.aggregate != "list" or _lists(reading)):
         return None
-    if arguments is not None and _looks_up(reading) and _is_within(schema):
+    if arguments is not None and _looks_up(reading) and schema.is_within:
         return None  # the row itself is in the text, and says so better
     return None if arguments is None else (guessed + reading.passed_over, arguments)
 
@@ -239,11 +239,6 @@ def _looks_up(reading: RecordReading) -> bool:
     plain = reading.aggregate == "list" or (reading.aggregate == "count" and asks)
     compared = any(one["op"] != "=" for one in reading.where)
     return bool(plain and reading.order is None) and not (compared or has(reading, "list"))
-
-
-def _is_within(schema: RecordSchema) -> bool:
-    """Tell whether all records are rows of tables within documents."""
-    return all(TABLE in one.file for one in schema.files)
 
 
 def _lists(reading: RecordReading) -> bool:

@@ -110,6 +110,11 @@ class RecordSchema:
         self.prose = spec.others + sum(t.records for t in spec.tables if t not in self.files)
         self._alone: dict[str, RecordSchema] = {}
 
+    @property
+    def is_within(self) -> bool:
+        """Tell whether all records are rows of tables within documents, which hold them as text."""
+        return all(TABLE in one.file for one in self.files)
+
     def alone(self, file: str) -> RecordSchema:
         """Return the schema of the records of one file."""
         if file not in self._alone:
