@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from core.language.passages import CODE_KIND, RECORD
+from core.language.passages import CODE_KIND, RECORD, TABLE
 from core.language.sentences import sentence_spans
+from core.language.table_rows import label_cells, write_cells
 from core.metadata import ROW
 from core.notes import is_other
 from core.recall import NOTE
@@ -30,7 +31,7 @@ def find_conflicts(
     stated = list(claims)
     found: list[Conflict] = []
     for place, claim in enumerate(claims):
-        first = claim.citations[0]
+        first = _stated_at(claim, items)
         item = items.get(first.evidence_id)
         question = questions.get(claim.question_id)
         if item is None or question is None or item.kind in APART:
@@ -42,10 +43,17 @@ def find_conflicts(
             known = [at for at, one in enumerate(stated) if _cites(one, cited)]
             places.append(known[0] if known else len(stated))
             if not known:
-                stated.append(_quoted(cited, question))
+                stated.append(_quoted(items[cited.evidence_id], cited, question))
         if places:
             found.append(Conflict(question_id=question.id, claims=[place, *places]))
     return stated[len(claims) :], found
+
+
+def _stated_at(claim: Claim, items: Mapping[str, Evidence]) -> Citation:
+    """Return where a claim stands: of a row of a table behind the names of its columns."""
+    first = claim.citations[0]
+    item = items.get(first.evidence_id)
+    return claim.citations[-1] if item is not None and item.kind == TABLE else first
 
 
 def _cites(claim: Claim, cited: Citation) -> bool:
@@ -67,18 +75,22 @@ def find_cases(claims: Sequence[Claim], plan: Plan, evidence: Sequence[Evidence]
         if question is None or item is None or item.kind in APART or not alone:
             continue
         asked, seen = Asked(question, item.language), {item.document_key}
-        for other, case in _cases_beside(asked, claim.citations[0], item, evidence):
+        first = _stated_at(claim, items)
+        for other, case in _cases_beside(asked, first, item, evidence):
             seen.add(other.document_key)
-            found.append(_quoted(other.cited(case.start, case.end), question))
-        for other, mine, theirs in _read_beside(claim.citations[0], item, question, evidence, seen):
+            found.append(_quoted(other, other.cited(case.start, case.end), question))
+        for other, mine, theirs in _read_beside(first, item, question, evidence, seen):
             if mine is not None and theirs is not None and asked.is_other_case(mine, theirs):
                 seen.add(other.document_key)
-                found.append(_quoted(other.cited(theirs.start, theirs.end), question))
+                found.append(_quoted(other, other.cited(theirs.start, theirs.end), question))
     return found
 
 
-def _quoted(cited: Citation, question: SubQuestion) -> Claim:
-    text = " ".join(cited.quote.split())
+def _quoted(item: Evidence, cited: Citation, question: SubQuestion) -> Claim:
+    """Return what is cited as a claim; a row of a table with the names of its columns."""
+    lines = cited.quote.splitlines()
+    row = label_cells(item.text.split("\n", 1)[0], lines[-1]) if item.kind == TABLE else []
+    text = write_cells(row) if row else " ".join(cited.quote.split())
     return Claim(text=text, citations=[cited], question_id=question.id)
 
 

@@ -93,6 +93,8 @@ def _of_one(question: SubQuestion, tools: Sequence[ToolSpec]) -> SubQuestion:
     if asked is None or not named:
         return question
     tool = max(own, key=lambda one: len(own[one].intersection(asked.fields)), default="")
+    if tool and not slots and searching[tool].is_within:
+        return question  # the text of the document says it, row and all
     arguments = {"named": named, "language": question.language, "show": [*asked.fields[:8]]}
     calls = [Call(tool=tool, arguments=arguments)] if tool else []
     return question.model_copy(update={"calls": [*calls, *question.calls]})
