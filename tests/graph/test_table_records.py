@@ -33,7 +33,7 @@ ANSWERS = [
     ("How many machines are there?", "4 records", 0),
     ("Which machine has the highest pressure?", "Press K-7 — pressure: 210 bar", 1),
     ("Which machines belong to Anna Berg?", "Press K-7", 2),
-    ("What is the pressure of Pump P-2?", "Pump P-2 — pressure: 16 bar", 1),
+    ("What is the pressure of Pump P-2?", "Pump P-2 — Pressure (bar): 16 [1]", 0),
     ("When is the next review?", "on 12 July", 0),
     ("Сколько заявок ожидает?", "2", 0),
 ]

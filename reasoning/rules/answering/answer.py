@@ -105,6 +105,7 @@ YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 AMOUNT = re.compile(r"(?<![\w-])\d+(?:[.,]\d+)*")  # a number that is no part of a name
 LEAST_OWN = 2  # words of a part that may be answered alone; chosen, not measured
 SAME_SHARE = 0.7  # chosen, not measured
+UNIT = re.compile(r"[(（\[].*")  # behind the name of a column
 ITEM_SHARE = 0.75  # chosen, not measured
 # What a question asks for by a word of one list, and the list of words that bring it.
 BRINGS = (("asks_why", "cause"), ("asks_remedy", "remedy"))
@@ -530,7 +531,7 @@ def _row(sentence: Sentence, wanted: QueryTerms) -> Claim | None:
         one.column
         for one in cells
         if one.column
-        and (words := terms_of(one.label, item.language)) <= wanted.asked
+        and (words := terms_of(UNIT.sub("", one.label), item.language)) <= wanted.asked
         and words
         and not terms_of(one.text, item.language) <= wanted.asked
     )
