@@ -16,6 +16,7 @@ from cli.upkeep.ingest import print_summary, run_ingest
 from core.auth import AuthContext
 from core.errors import OperatorError
 from core.trace import Step
+from stores.sqlite.schema import FORMAT
 
 INSTALLED = Path(__file__).resolve().parent / "examples"
 EXAMPLES = INSTALLED if INSTALLED.is_dir() else INSTALLED.parent.parent / "examples"
@@ -42,7 +43,8 @@ def demo(data: Data = None) -> None:
             value=str(EXAMPLES),
             hint="install it again",
         )
-    folder = data or settings_from(None).data / "demo"
+    # One of an earlier format would be refused, and nothing is erased unasked.
+    folder = data or settings_from(None).data / f"demo-{FORMAT}"
     out = stdout()
     out.print("[bold]1. Ingest the sample corpora[/bold]")
     for name in CORPORA:
