@@ -8,7 +8,8 @@ from ingest.loaders.tesseract import installed_languages
 RAPID, TESSERACT = "rapidocr", "tesseract"
 HINT = f"run `{install_command('ocr')}` and ingest again, or OCR it first"
 CYRILLIC = (
-    "Cyrillic needs Tesseract: `apt install tesseract-ocr-rus tesseract-ocr-ukr`, or OCR it first"
+    "Cyrillic needs Tesseract: `apt install tesseract-ocr tesseract-ocr-rus tesseract-ocr-ukr`, "
+    "or OCR it first"
 )
 
 
