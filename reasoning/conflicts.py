@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from core.language.orders import gives_orders
 from core.language.passages import CODE_KIND, RECORD, TABLE
 from core.language.sentences import sentence_spans
 from core.language.table_rows import label_cells, write_cells
@@ -170,9 +171,11 @@ def _denial(asked: Asked, first: Citation, item: Evidence, other: Evidence) -> A
 
 
 def _statements(item: Evidence, start: int, end: int) -> list[Assertion]:
+    """Return the sentences of a stretch of evidence; an order to a program states nothing."""
     return [
         Assertion(item, AnswerSpan(start=start + first, end=start + last, value=None, odds=0.0))
         for first, last in sentence_spans(item.text[start:end])
+        if not gives_orders(item.text, start + first, start + last)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Code and errors in a question are told from its words."""
+"""Code and errors in a question are parted from its words."""
 
 from __future__ import annotations
 

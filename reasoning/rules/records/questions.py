@@ -19,7 +19,7 @@ from reasoning.rules.records.phrases import is_common, tables
 from reasoning.rules.records.schema import (
     AKIN,
     NEAR,
-    TABLE,
+    TABLE_SIGN,
     RecordReading,
     RecordSchema,
     has,
@@ -195,7 +195,7 @@ def read(question: str, schema: RecordSchema) -> list[dict[str, Any]]:
         return []
     named = named_files(RecordReading(schema.scan(question), schema))
     # A table in a document is named by what stands around it, which is prose.
-    prose = bool(schema.prose) and not (named and all(TABLE not in one for one in named))
+    prose = bool(schema.prose) and not (named and all(TABLE_SIGN not in one for one in named))
     if len({tuple(sorted(one.fields)) for one in schema.files}) == 1:
         readings = [("", _read(question, schema, beside_prose=prose))]
     else:

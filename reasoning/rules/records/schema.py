@@ -30,7 +30,7 @@ _SPOKEN = re.compile(rf"(.+) ({'|'.join(known_languages())})")
 _DATE = re.compile(r"\d{4}-\d{2}")
 MOST_WORDS = 5  # of a value that a question says; chosen, not measured
 GENERAL_KINDS = ("record", "book")  # records of any kind, and of works
-TABLE = "#"  # in what a table in a file is called, between the file and its own name
+TABLE_SIGN = "#"  # in what a table in a file is called, between the file and its own name
 NAMES = ("title", "id")  # what a record is called, not what is known of it
 AKIN = "akin"  # the value of the meaning of a word that is like the name of a field
 # Chosen, not measured:
@@ -113,7 +113,7 @@ class RecordSchema:
     @property
     def is_within(self) -> bool:
         """Tell whether all records are rows of tables within documents, which hold them as text."""
-        return all(TABLE in one.file for one in self.files)
+        return all(TABLE_SIGN in one.file for one in self.files)
 
     def alone(self, file: str) -> RecordSchema:
         """Return the schema of the records of one file."""
@@ -220,7 +220,7 @@ class RecordSchema:
             yield from listed
             yield from plurals(listed)
         for one in self.spec.tables:
-            if TABLE in one.file:
+            if TABLE_SIGN in one.file:
                 yield from self._in_document(one)
                 continue
             stem = file_words(one.file)
@@ -235,7 +235,7 @@ class RecordSchema:
 
         That is what its first column is called, unless all collections have another use for it.
         """
-        heading = re.sub(r" \d+$", "", table.file.rsplit(TABLE, 1)[-1]).casefold()
+        heading = re.sub(r" \d+$", "", table.file.rsplit(TABLE_SIGN, 1)[-1]).casefold()
         if len(heading.split()) <= MOST_WORDS:
             yield heading, Meaning("table", table.file)
         label = label_of(table.fields[0]).casefold()
