@@ -98,10 +98,3 @@ def test_what_says_when_is_not_led_by_the_date_above_it(session: Session) -> Non
 def test_a_row_says_what_is_in_the_column_asked_for(session: Session) -> None:
     result = session.ask("How much is a return ticket for a bicycle?", ANN, "default").result
     assert result["answer"] == "Return — Bicycle: 11 EUR [1]"
-
-
-def test_a_name_misspelt_is_asked_back_with_what_documents_have(session: Session) -> None:
-    asked = "When does the Lyndow booking hall close on Fridays?"
-    result = session.ask(asked, ANN, "default").result
-    assert result["refused"]
-    assert "When does the Lindow booking hall close on Fridays?" in result["answer"]
