@@ -27,8 +27,8 @@ MOST = 3  # words of one question; more are a language that the documents do not
 def corrections(index: Index, query: Query, *, surely: bool = True) -> dict[str, str]:
     """Return what misspelt words of a query should be, by the word as it is written.
 
-    Where not `surely`, for who asks back, a name may be misspelt, too. What was corrected surely and
-    drifts in its meaning from the question that was typed is left as it was.
+    Where not `surely`, for who asks back, a name may be misspelt, too. A question that is surely
+    corrected, and whose meaning drifts from that of the one that was typed, is left as it was.
     """
     segments, collection = index.search, index.collection.id
     languages = segments.languages(collection) | ({query.language} if query.language else set())
