@@ -67,6 +67,8 @@ class ClaimWords:
         self.proform_leads = frozenset(raw.get("proform_leads", ()))
         self.definite = frozenset(raw.get("definite", ()))
         self.breaks = frozenset(raw.get("breaks", ()))
+        self.source_leads = frozenset(raw.get("source_leads", ()))
+        self.restrictive = frozenset(raw.get("restrictive", ()))
         self.joins = frozenset(raw.get("joins", ()))
         self.complementizers = frozenset(raw.get("complementizers", ()))
         self.prepositions = frozenset(raw.get("prepositions", ()))
