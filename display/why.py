@@ -50,6 +50,7 @@ class _Reasons:
         self._language = language
         self.say: dict[str, str] = messages["why"]
         self._limits: dict[str, str] = messages["stop_reasons"]
+        self._lacking: dict[str, str] = messages["lacking"]
         self._run, self._trail = run, run.trail
         self._answer, self._evidence = run.answer, run.evidence
         tools = dict.fromkeys(step.tool for step in run.trail if step.tool)
@@ -81,6 +82,11 @@ class _Reasons:
         if cause in ("withheld", "erased", "cancelled"):
             return
         say = self.say
+        if read := self._arguments("understand").get("corrected"):
+            pairs = [
+                f"{self._quoted(typed)} → {self._quoted(meant)}" for typed, meant in read.items()
+            ]
+            yield say["read_as"].format(words=", ".join(pairs))
         if slots := (self._run.result.get("plan") or {}).get("slots"):
             values = [self._quoted(one["value"]) for one in slots[:NAMED]]
             yield say["values"].format(values=", ".join(values))
@@ -151,13 +157,32 @@ class _Reasons:
             waits = any(step.node == "extract" for step in self._trail)
             cause, node = ("value_not_found", "extract") if waits else ("not_answered", "generate")
             return cause, node, [self._no_answer(cause, best)]
-        return "not_relevant", "grade_documents", [self._no_answer("not_relevant", best)]
+        cause = "not_mentioned" if "anywhere" in self._arguments("refuse") else "not_relevant"
+        return cause, "grade_documents", [self._no_answer("not_relevant", best)]
+
+    def _arguments(self, node: str) -> dict[str, Any]:
+        return next((step.arguments for step in reversed(self._trail) if step.node == node), {})
+
+    def _lacks(self) -> dict[str, str]:
+        """Say what of the question nothing found mentions, or what the best passage lacks."""
+        known = self._arguments("refuse")
+        found = {}
+        for place in self._lacking.keys() & known.keys():
+            words = [shorten(word, LONGEST) for word in known[place][:WORDS]]
+            text = self._lacking[place].format(words=", ".join(words)).rstrip(".。")
+            found["before" if place == "anywhere" else "after"] = text[:1].lower() + text[1:]
+        return found
 
     def _no_answer(self, name: str, best: Evidence | None = None) -> str:
         gaps: dict[str, object] = {"tools": self._tools, "count": len(self._evidence)}
         if best is not None:
             gaps |= {"source": self._named([best]), "grade": best.best_grade, "enough": ENOUGH}
         why = self.say[name].format(**gaps)
+        if best is not None:
+            lacks = self._lacks()
+            why = self.say["join"].join(
+                filter(None, (lacks.get("before"), why, lacks.get("after")))
+            )
         return " ".join(self.say["no_answer"].format(why=why).split())
 
     def _scope(self) -> Iterator[str]:

@@ -41,8 +41,9 @@ class Intercept(Protocol):
     """Answer in the place of a part; `make()` asks the part itself.
 
     `name` is a verb of the reasoner ("grade", with its arguments), "run" (tool, arguments),
-    "filter" (text, evidence, threshold, top_k), "specs", "corrections" (text, language),
-    "visible_words" (words, language), "term_weights" (terms), or "calls", the calls of a search.
+    "filter" (text, evidence, threshold, top_k), "specs", "corrections" and "respellings"
+    (text, language), "visible_words" (words, language), "term_weights" (terms), or
+    "calls", the calls of a search.
     """
 
     def __call__(self, name: str, arguments: tuple[Any, ...], make: Callable[[], Any]) -> Any:  # noqa: ANN401

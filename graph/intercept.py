@@ -101,6 +101,11 @@ class InterceptedTools(Toolbox):
         found: dict[str, str] = self._ask("corrections", (text, language), text, language, auth)
         return found
 
+    def respellings(self, text: str, language: str, auth: AuthContext) -> dict[str, str]:
+        """Return words of documents that are close to those of a question that none has."""
+        found: dict[str, str] = self._ask("respellings", (text, language), text, language, auth)
+        return found
+
     def visible_words(self, words: Sequence[str], language: str, auth: AuthContext) -> list[str]:
         """Return those words that a document has which the caller may see."""
         given = list(words)

@@ -40,11 +40,13 @@ NOT_STORED = "document_key"  # of evidence: results leave it out
 FOUND: dict[str, Any] = {  # what is not a verb of the reasoner
     "specs": list[ToolSpec],
     "corrections": dict[str, str],
+    "respellings": dict[str, str],
     "visible_words": list[str],
     "term_weights": dict[str, float],
     "calls": list[tuple[int, Call]],
     "filters": list[str],
     "unfiltered": dict[str, Any],
+    "respelled": dict[str, Any],
 }
 SUMMED = ("answer", "claims", "evidence")  # of a result: what must be as it was
 

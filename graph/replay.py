@@ -26,7 +26,9 @@ from graph.record import run_result
 from graph.recording import NodeReadings, Reading, Recording, decoded, digest_of, visit_name
 from graph.state import Graph, State, state_serializer
 
-TOOLS = frozenset({"run", "filter", "corrections", "visible_words", "term_weights", "calls"})
+TOOLS = frozenset(
+    {"run", "filter", "corrections", "respellings", "visible_words", "term_weights", "calls"}
+)
 SPECS = "specs"  # of a record they are bare: whoever plans again needs those of now
 REMEMBERED = "the result of an earlier search"  # depends on who else has asked
 THREAD = "replay"

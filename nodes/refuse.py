@@ -8,11 +8,13 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
+from core.auth import AuthContext
 from core.errors import CallerError
+from core.language.scan import words_replaced
 from core.recall import NOTE
 from core.time_limit import TimeUpError
 from core.trace import Step, spent_of_limit
-from core.types import Answer, Evidence, Plan, StopReason
+from core.types import Answer, Evidence, Plan, StopReason, SubQuestion
 from graph.context import Context
 from graph.reading import NOTED, asked_plan, orphans
 from graph.state import State, Update
@@ -21,11 +23,13 @@ from reasoning.rendering import Help, render_refusal
 from reasoning.rules.answering.summaries import SUMMARISE, only_summarises, part_asked
 from reasoning.rules.recall import is_of_speaker
 from reasoning.rules.values.versions import is_other_version, version_warnings
-from reasoning.types import Reasoner
+from reasoning.types import Nearest, Reasoner
+from tools.toolbox import Toolbox
 
 NEAR = 1  # the grade of what is related
 # Nothing more is looked for where a limit ended the run.
 SEARCHED = (StopReason.no_relevant_evidence, StopReason.unsupported_answer)
+AGAIN = {"unfiltered": "without the filters", "respelled": "with words of the documents"}
 
 
 def refuse(state: State, runtime: Runtime[Context]) -> Update:
@@ -67,7 +71,18 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         missing=[question.text for question in plan.questions] if plan else [],
         warnings=list(dict.fromkeys([*(state.get("warnings") or []), *_warnings(state)])),
     )
-    return _ended(state, context, began, answer, steps)
+    return _ended(state, context, began, answer, steps, _lacks(given.near))
+
+
+def _lacks(near: Nearest | None) -> dict[str, Any]:
+    """Return what is not there, by where it is not: `lacking` of the messages names the places."""
+    if near is None:
+        return {}
+    if near.lacking:
+        return {"anywhere": near.lacking}
+    if near.lacking_here:
+        return {"here": near.lacking_here}
+    return {near.kind: []} if near.kind != "text" else {}
 
 
 def _stated(state: State) -> Evidence | None:
@@ -80,11 +95,16 @@ def _reply(state: State, context: Context, began: float) -> Update:
     """Say what is to be said to a turn that asks nothing."""
     warnings = list(dict.fromkeys(state.get("warnings") or []))
     answer = Answer(text=state["reply"], stop_reason=StopReason.nothing_asked, warnings=warnings)
-    return _ended(state, context, began, answer, [])
+    return _ended(state, context, began, answer, [], {})
 
 
 def _ended(
-    state: State, context: Context, began: float, answer: Answer, steps: list[Step]
+    state: State,
+    context: Context,
+    began: float,
+    answer: Answer,
+    steps: list[Step],
+    lacks: dict[str, Any],
 ) -> Update:
     is_left = state["usage"].steps < context.budget.steps
     step = context.step(
@@ -92,6 +112,7 @@ def _ended(
         began,
         decision=answer.stop_reason.value,
         reason=answer.text.splitlines()[0],
+        arguments=lacks,
     )
     spent = context.elapsed(state["started"])
     marks = {} if answer.refused else {NOTED: True}
@@ -122,7 +143,12 @@ def _help(state: State, plan: Plan | None, context: Context) -> tuple[Help, list
     try:
         with context.thinking(state, answering=True):
             given = _nearest(given, plan, state.get("evidence") or [], context.reasoner)
-            if given.filters or context.auth != context.auth.unconfined:
+            near, better = given.near, ""
+            if near is not None and near.lacking:
+                steps, better = _respelled(state, plan, context)
+            if near is not None and better:
+                given = given._replace(near=near.model_copy(update={"better": better}))
+            elif given.filters or context.auth != context.auth.unconfined:
                 steps, answers = _searched_wider(state, plan, context)
                 given = given._replace(unfiltered=answers)
     except TimeUpError:  # what is known by then will do
@@ -147,38 +173,75 @@ def _nearest(given: Help, plan: Plan, evidence: Sequence[Evidence], reasoner: Re
 
 
 def _searched_wider(state: State, plan: Plan, context: Context) -> tuple[list[Step], bool]:
-    """Make the first search again without what narrows it, if the budget has a call left.
+    """Make the first search again without what narrows it.
 
     That is filters and, of an operator, sources and version; what confines others is a right.
+    """
+    tools, auth = context.apart.tools.without_filters(), context.auth.unconfined
+    return _searched_again("unfiltered", {}, plan.questions[0], state, context, tools, auth)
 
-    Of what it finds nothing is kept but whether it answers: it was not asked for.
+
+def _respelled(state: State, plan: Plan, context: Context) -> tuple[list[Step], str]:
+    """Return the first question with words that documents have in place of ones close to them.
+
+    It is asked back, never answered: what was typed may be meant. Empty where it has no answer.
+    """
+    question, language = plan.questions[0], state["query"].language
+    near = context.tools.respellings(question.text, language, context.auth)
+    if not near:
+        return [], ""
+    meant = question.model_copy(
+        update={
+            "text": words_replaced(question.text, near),
+            "query": words_replaced(question.query, near),
+        }
+    )
+    again = {"query": meant.query}
+    tools = context.apart.tools
+    steps, answers = _searched_again("respelled", again, meant, state, context, tools, context.auth)
+    whole = state["query"].question if len(plan.questions) == 1 else question.text
+    return steps, words_replaced(whole, near) if answers else ""
+
+
+def _searched_again(
+    name: str,
+    changed: dict[str, Any],
+    question: SubQuestion,
+    state: State,
+    context: Context,
+    tools: Toolbox,
+    auth: AuthContext,
+) -> tuple[list[Step], bool]:
+    """Make the first search again, if the budget has a call left, and tell whether it answers.
+
+    Of what it finds nothing else is kept: it was not asked for.
     """
     calls = [step for step in state.get("trail") or [] if step.tool]
     texts = [step for step in calls if "query" in step.arguments]
     first = next(iter(texts or calls), None)
     if first is None or not context.budget.calls_left(state["usage"]):
         return [], False
-    began, deadline, parts = context.clock(), context.deadline(state["started"]), context.apart
+    began, deadline = context.clock(), context.deadline(state["started"])
+    arguments = first.arguments | changed
 
     def search() -> dict[str, Any]:
-        tools = parts.tools.without_filters()
         try:
-            result = tools.run(first.tool, first.arguments, context.auth.unconfined, deadline)
+            result = tools.run(first.tool, arguments, auth, deadline)
         except CallerError:
             return {}
-        near = parts.reasoner.nearest(plan.questions[0], result.evidence)
+        near = context.apart.reasoner.nearest(question, result.evidence)
         found = {"found": len(result.evidence), "answers": near.answers}
         return {**found, "auth_filter": result.auth_filter}
 
-    wider = context.seen("unfiltered", (first.tool, first.arguments), search)
-    if not wider:
+    found = context.seen(name, (first.tool, arguments), search)
+    if not found:
         return [], False
     step = context.step(
         "refuse",
         began,
-        decision=f"{wider['found']} found without the filters",
+        decision=f"{found['found']} found {AGAIN[name]}",
         tool=first.tool,
-        arguments=first.arguments,
-        auth_filter=wider["auth_filter"],
+        arguments=arguments,
+        auth_filter=found["auth_filter"],
     )
-    return [step], bool(wider["answers"])
+    return [step], bool(found["answers"])

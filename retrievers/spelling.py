@@ -18,16 +18,18 @@ from models.embeddings import CutsWords, serves
 from retrievers.types import Index, Query
 
 LONG = 6  # letters from which on a word of two pieces may be misspelt
+ANY = 99  # strangeness of a word that may be misspelt whatever it is
 _LEAST = 4  # letters of a word that is corrected
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґ"
 MOST = 3  # words of one question; more are a language that the documents do not have
 
 
-def corrections(index: Index, query: Query) -> dict[str, str]:
+def corrections(index: Index, query: Query, *, surely: bool = True) -> dict[str, str]:
     """Return what misspelt words of a query should be, by the word as it is written.
 
-    A corrected question whose meaning drifts from the one that was typed is left as it was.
+    Where not `surely`, whatever no document has may be misspelt: for who asks back. A surely
+    corrected question whose meaning drifts from the one that was typed is left as it was.
     """
     segments, collection = index.search, index.collection.id
     languages = segments.languages(collection) | ({query.language} if query.language else set())
@@ -44,7 +46,7 @@ def corrections(index: Index, query: Query) -> dict[str, str]:
     written = dict.fromkeys(one for one in WORD.findall(query.text) if len(one) >= _LEAST)
     asked = [word for word in written if not content.isdisjoint(terms(word, query.language))]
     unknown = [word for word, share in shares(asked).items() if not share]
-    strange = {word: _strangeness(index, query, word) for word in unknown}
+    strange = {word: _strangeness(index, query, word) if surely else ANY for word in unknown}
     common = {word for word in unknown if len(word) >= LONG and not _is_name(query, word)}
     unknown = [word for word in unknown if strange[word] >= (2 if word in common else 3)]
     if len(unknown) > MOST:
@@ -53,15 +55,15 @@ def corrections(index: Index, query: Query) -> dict[str, str]:
     for word in unknown:
         most = strange[word] - (2 if _is_name(query, word) else 1)
         slips = set(_one_slip(fold(word)))
-        if not word.isascii():  # to look a word up is quicker than to analyse it
+        if surely and not word.isascii():  # to look a word up is quicker than to analyse it
             slips = {one for one in slips if _strangeness(index, query, one) <= most}
         near = {one: share for one, share in shares(slips).items() if share}
-        words = [one for one in near if _strangeness(index, query, one) <= most]
+        words = [one for one in near if not surely or _strangeness(index, query, one) <= most]
         ranked = sorted(words, key=lambda one: (-near[one], one))
         best = next((one for one in ranked if _visible(index, query, analysed(one))), None)
         if best is not None:
             found[word] = best.capitalize() if word[0].isupper() else best
-    return {} if _drifts(index, query, words_replaced(query.text, found)) else found
+    return {} if surely and _drifts(index, query, words_replaced(query.text, found)) else found
 
 
 def is_visible(index: Index, query: Query, word: str) -> bool:

@@ -289,9 +289,19 @@ class Toolbox:
 
     def corrections(self, text: str, language: str, auth: AuthContext) -> dict[str, str]:
         """Return what misspelt words of a question should be, where no collection has them."""
+        return self._near_words(text, language, auth, surely=True)
+
+    def respellings(self, text: str, language: str, auth: AuthContext) -> dict[str, str]:
+        """Return words of documents that are close to those of a question that none has."""
+        return self._near_words(text, language, auth, surely=False)
+
+    def _near_words(
+        self, text: str, language: str, auth: AuthContext, *, surely: bool
+    ) -> dict[str, str]:
         boxes = [(box._index, auth.narrowed(box._where)) for box in self._boxes]
+        asked = [(index, Query(text, own, language=language)) for index, own in boxes]
         try:
-            found = [corrections(one, Query(text, own, language=language)) for one, own in boxes]
+            found = [corrections(*one, surely=surely) for one in asked]
         except TimeUpError:
             return {}
         return {word: to for word, to in found[0].items() if all(word in one for one in found)}
