@@ -10,7 +10,7 @@ from fakes import FakeEmbedder, document, write
 from core.auth import AuthContext
 from core.language.scan import words_replaced
 from core.settings import Settings
-from retrievers.spelling import corrections, is_visible
+from retrievers.expansion import corrections, is_visible
 from retrievers.types import Index, Query
 
 ANN = AuthContext(tenant="acme")
