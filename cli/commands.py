@@ -131,7 +131,7 @@ class Commands(LazyGroup):
         "documents": "cli.upkeep.status:documents",
         "status": "cli.upkeep.status:status",
         "quality": "cli.upkeep.quality:quality",
-        "report": "cli.upkeep.report:report",
+        "report": "cli.upkeep.quality:report",
         "doctor": "cli.upkeep.doctor:doctor",
         "config": "cli.upkeep.status:config",
         "reindex": "cli.upkeep.doctor:reindex",
