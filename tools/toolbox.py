@@ -16,8 +16,8 @@ from core.settings import Settings
 from core.time_limit import TimeLimit, TimeUpError, limited_time
 from core.types import Evidence, FieldInfo, TermWeights, ToolSpec
 from models.vectors import Vectors
-from retrievers.expansion import corrections, is_visible
 from retrievers.fusion import RRF_CONSTANT, VECTOR
+from retrievers.spelling import corrections, is_visible
 from retrievers.stages import RERANK, rerank
 from retrievers.types import Index, Query, Searched
 from tools.note_tools import KeywordSearch, ReadMemory, SemanticSearch

@@ -10,7 +10,7 @@ from fakes import FakeEmbedder, document, write
 from core.auth import AuthContext
 from core.language.scan import words_replaced
 from core.settings import Settings
-from retrievers.expansion import corrections, is_visible
+from retrievers.spelling import corrections, is_visible
 from retrievers.types import Index, Query
 
 ANN = AuthContext(tenant="acme")
@@ -63,6 +63,13 @@ def test_who_may_see_the_word_gets_the_correction(filled: Index) -> None:
     found = corrections(filled, Query("Tresure: is it there?", boss, language="en"))
     assert found == {"Tresure": "Treasure"}
     assert words_replaced("Tresure: is it there?", found) == "Treasure: is it there?"
+
+
+def test_who_asks_back_may_take_a_name_for_misspelt(filled: Index) -> None:
+    asked = Query("Who is Pilon?", ANN, language="en")
+    assert corrections(filled, asked, surely=False) == {"Pilon": "Pilot"}
+    known = Query("Where is the nebula?", ANN, language="en")
+    assert corrections(filled, known, surely=False) == {}
 
 
 def test_many_unknown_words_are_another_language(filled: Index) -> None:
