@@ -1,4 +1,4 @@
-"""`carrel serve`: answer over HTTP until it is stopped; `carrel mcp`: over stdin and stdout."""
+"""`carrel serve`: answer over HTTP until it is stopped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.arguments import Data, Set
-from cli.options import CallerOptions, flags_from, opened, with_options
+from cli.options import flags_from, opened
 from core.errors import CallerError
 from core.settings import Settings, load_settings
 from serve.access.network import is_loopback, listening_socket
@@ -69,17 +69,3 @@ def serve(
     finally:
         bound.close()
     raise typer.Exit(code)
-
-
-@with_options
-def mcp(options: CallerOptions) -> None:
-    """Offer the collections to a program that speaks MCP, over stdin and stdout.
-
-    `carrel serve` offers the same at /mcp, for callers with a key.
-    """
-    settings = options.settings()
-    with opened(settings, alone=True) as session:
-        from serve.protocols.mcp_tools import serve_stdio  # late: it loads a server
-        from serve.services import make_app_state
-
-        serve_stdio(make_app_state(session), options.auth)

@@ -1,0 +1,71 @@
+"""`carrel feedback`: what a user likes and dislikes, which moves what is recommended to them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from cli.arguments import CollectionName, Json, Yes
+from cli.options import CallerOptions, opened_catalogue, storable, with_options
+from cli.terminal.output import ask_to_erase, counted, print_json, stdout
+from stores.runlog.runs import Rating
+
+app = typer.Typer(help="Like and dislike documents; list or reset what you said of them.")
+
+DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Its id.")]
+
+
+@app.command("like")
+@with_options
+def like(
+    document: DocumentId, options: CallerOptions, collection: CollectionName = "default"
+) -> None:
+    """Like a document: what is like it comes earlier."""
+    _rate(document, options, collection, "up")
+
+
+@app.command("dislike")
+@with_options
+def dislike(
+    document: DocumentId, options: CallerOptions, collection: CollectionName = "default"
+) -> None:
+    """Dislike a document: it and what is like it come later."""
+    _rate(document, options, collection, "down")
+
+
+def _rate(document: str, options: CallerOptions, collection: str, rating: Rating) -> None:
+    auth = options.auth
+    with opened_catalogue(options.settings()) as opened:
+        found = opened.catalogue.visible_collection(auth, storable(collection))
+        opened.runs.rate_document(auth, found.id, storable(document), rating)
+    stdout().print(escape(f"{document} is {'liked' if rating == 'up' else 'disliked'}"))
+
+
+@app.command("list")
+@with_options
+def list_ratings(
+    options: CallerOptions, collection: CollectionName = "default", as_json: Json = False
+) -> None:
+    """List, or export with --json, what you like and dislike, newest first."""
+    auth = options.auth
+    with opened_catalogue(options.settings()) as opened:
+        found = opened.catalogue.visible_collection(auth, storable(collection))
+        rated = opened.runs.list_ratings(auth, found.id)
+    if as_json:
+        print_json({"ratings": [one.describe() for one in rated]})
+        return
+    for one in rated:
+        stdout().print(escape(f"{one.rating:<5}{one.document_id}  {one.title}"))
+
+
+@app.command("reset")
+@with_options
+def reset(options: CallerOptions, yes: Yes = False) -> None:
+    """Forget all you like and dislike, in every collection."""
+    if not yes:
+        ask_to_erase(f"all that {options.auth.user} likes and dislikes")
+    with opened_catalogue(options.settings()) as opened:
+        count = opened.runs.delete_ratings(options.auth)
+    stdout().print(f"{counted(count, 'opinion')} forgotten")
