@@ -17,18 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.segments import DIMENSION, MODEL, document
 from benchmarks.speed import percentiles
 from core.auth import AuthContext
 from core.settings import Settings
-from stores.sqlite.catalogue import Collection
 from stores.sqlite.files import Changes
 from stores.sqlite.permissions import OPERATOR
-from stores.sqlite.rows import ChunkRow, DocumentRow
 from stores.store import Store
 
-DIMENSION = 384
-LENGTH = 90  # words of a chunk, as the catalogue counts them
-MODEL = "made-up"
 CENTRES = 200
 SPREAD = 0.06  # of each number; a centre has length 1, so that a vector is about half of each
 POOL = 10
@@ -37,34 +33,6 @@ CALLERS = {
     "all": AuthContext(tenant="acme", roles=frozenset({"others"})),
     "a tenth": AuthContext(tenant="acme"),
 }
-
-
-def document(
-    collection: Collection, number: int, texts: list[str], *, source: str, closed: bool
-) -> DocumentRow:
-    """Return a document with one chunk per text."""
-    name = f"{collection.tenant}{number:07}"
-    chunks = [
-        ChunkRow(f"{name}-{i:011}", i, text, "text", "", None, LENGTH, f"{name}{i}")
-        for i, text in enumerate(texts)
-    ]
-    return DocumentRow(
-        key=name,
-        document_id=name,
-        file=name,
-        source=source,
-        title=texts[0][:40],
-        format="text",
-        language="en",
-        is_record=False,
-        version="",
-        updated_at="",
-        content_hash=name,
-        metadata={},
-        fields=[],
-        chunks=chunks,
-        acl=frozenset({"others"}) if closed else frozenset(),
-    )
 
 
 def near(draw: np.random.Generator, centres: Any, count: int) -> Any:
