@@ -21,11 +21,11 @@ from reasoning.claims.words import Sense
 from reasoning.conflicts import find_conflicts
 from reasoning.rules.answering.blocks import (
     MOST_CHARACTERS,
-    STEP,
     announces,
     follows,
     in_context,
     quoted,
+    steps_in,
 )
 from reasoning.rules.answering.documentation import (
     asked_definitions,
@@ -281,12 +281,16 @@ def _section(
     same = (one for one in evidence if one.document_key == first.document_key)
     items = sorted((one for one in same if one.section == first.section), key=lambda o: o.ordinal)
     words = lexicon(first.language)
-    steps = any(STEP.match(one.text) or words.found("sequence", one.text) for one in items)
+    spans = [steps_in(one.text) for one in items]
+    steps = any(spans) or any(words.found("sequence", one.text) for one in items)
     if any(gives_orders(one.text, 0, len(one.text)) for one in items):
         return []
     if not steps or sum(len(one.text) for one in items) > MOST_CHARACTERS:
         return []
-    return [_beginning(one) for one in items]
+    return [
+        quoted(one, *span) if span else _beginning(one)
+        for one, span in zip(items, spans, strict=True)
+    ]
 
 
 def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]:
