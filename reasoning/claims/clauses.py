@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import combinations, pairwise
 
+from core.language.words import readings
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import DATED, cases_of, contradict
 from reasoning.claims.numbers import NumberEdits
@@ -14,6 +16,7 @@ from reasoning.claims.tokens import CLOSED, FUNCTION, MONTH, NAME, NUMBER, UNIT,
 
 ENDING = frozenset(";；")
 DIVIDING = frozenset(",，") | ENDING  # a dash stands for a verb
+MINIMAL = 2  # words of a part that leaves out a verb
 FIELD = frozenset(":：|")
 
 
@@ -86,19 +89,41 @@ class ClauseEdits(NumberEdits, OperatorEdits):
                     return f"{self._text[one].text} goes with {self._text[near].text} in the quote"
         return ""
 
-    def _is_elliptic(self, place: int, there: int) -> bool:
-        """Tell whether a word takes the place of another with what its own part says of it.
+    @cached_property
+    def _elliptic(self) -> frozenset[int]:
+        """Return what stands in a part that leaves out what an earlier one says, and is claimed so.
 
         "The deposit is $150 for a bicycle and $40 for a helmet": for a helmet it is $40.
         """
         parts = self._clauses(self._text, DIVIDING)
-        if parts[place] == parts[there]:
-            return False
-        own = [at for at in self._covered if parts[at] == parts[place] and at != place]
-        rivals = [at for at in self._free if parts[at] == parts[there] and at != there]
-        values = [at for at in own if self._text[at].is_content and self._text[at].role != UNIT]
-        return bool(values) and all(
-            any(self._is_like(value, rival) for rival in rivals) for value in values
+        kept = [at for at in sorted(self._covered)
+                if self._text[at].is_content and self._text[at].role != UNIT]  # fmt: skip
+        found: set[int] = set()
+        for own in {parts[at] for at in kept}:
+            inside = [at for at in kept if parts[at] == own]
+            whole = [at for at, part in enumerate(parts) if part == own]
+            others = {parts[at] for at in kept} - {own}
+            if len(inside) < MINIMAL or len(others) != 1 or self._has_verb(whole):
+                continue
+            rivals = [at for at in self._free if parts[at] in others and parts[at] < own]
+            answered = sum(any(self._is_like(at, rival) for rival in rivals) for at in inside)
+            if answered >= len(inside) - 1:
+                found |= {*whole}
+        return frozenset(found)
+
+    def _is_of_another_clause(self, row: int, place: int) -> bool:
+        return place not in self._elliptic and super()._is_of_another_clause(row, place)
+
+    def _counts_same(self, row: int, place: int) -> bool:
+        return place in self._elliptic or super()._counts_same(row, place)
+
+    def _has_verb(self, places: Iterable[int]) -> bool:
+        """Tell whether there is a verb, in a language whose dictionary tells."""
+        dictionary = self._words.known.dictionary
+        return bool(dictionary) and any(
+            form.pos == "VERB"
+            for at in places
+            for form in readings(self._text[at].word, dictionary)[:1]
         )
 
     def _own(self, one: int, other: int, places: Iterable[int]) -> tuple[int | None, int | None]:

@@ -104,11 +104,23 @@ class OperatorEdits(Edits):
             if self._is_over(place):
                 continue
             kept = place - 1 in self._covered and before.is_content and not opens
-            if one.word in words.restrictive and kept and self._is_clause_left_out(place):
+            restricts = (one.word in words.restrictive and kept) or self._describes_many(place)
+            if restricts and self._is_clause_left_out(place):
                 return f"the quote says it only of those {one.text}"
             if self._bounds(place) and self._leads_sentence(place):
                 return f"the quote says it of what is {one.text}"
         return ""
+
+    def _describes_many(self, place: int) -> bool:
+        """Tell whether a clause behind a comma says which of many: «ученики, которые …»."""
+        dictionary, before = self._words.known.dictionary, self._text[max(0, place - 1)]
+        if not dictionary or place - 1 not in self._covered or "," not in self._text[place].before:
+            return False
+        many = any(one.pos == "NOUN" and one.number == "plur"
+                   for one in readings(before.word, dictionary)[:1])  # fmt: skip
+        forms = readings(self._text[place].word, dictionary)[:1]
+        relative = not self._words.restrictive.isdisjoint(self._text[place].keys)
+        return many and (relative or any(one.pos == "PRTF" for one in forms))
 
     def _is_clause_left_out(self, place: int) -> bool:
         following = self._after(self._text, place)
@@ -139,7 +151,10 @@ class OperatorEdits(Edits):
         grouped = any(sense.group in words.recurring_groups for sense in one.senses)
         beside = self._text[max(0, place - 2) : place + 3]
         dated = any(each.role == NUMBER and any(map(OF_YEAR.match, each.keys)) for each in beside)
-        return grouped or ((one.role == MONTH or one.word in words.recurring) and not dated)
+        return grouped or (
+            (one.role == MONTH or not words.recurring.isdisjoint({one.word, *one.keys}))
+            and not dated
+        )
 
     def _sequence(self, place: int) -> Sense | None:
         """Return what a word says that tells what comes first: "after", in the evidence."""

@@ -94,7 +94,7 @@ class OrderEdits(ClauseEdits):
                     and self._may_be_noun(one) == self._may_be_noun(other)
                     and (apart or (crossed and not cased))
                     and not any(same(other, mine) for mine in self._claim)
-                    and not self._is_elliptic(place, there)
+                    and place not in self._elliptic
                 ):
                     return f"{one.text} stands for {other.text} in the quote"
         return ""
@@ -109,7 +109,8 @@ class OrderEdits(ClauseEdits):
                     return stranger
                 continue
             if last < first:
-                if self._leaves_out_its_own(first, last) and not self._is_divided(row, beside):
+                own = self._leaves_out_its_own(first, last) and first not in self._elliptic
+                if own and not self._is_divided(row, beside):
                     return f"{self._claim[row].text} is of another clause in the quote"
                 continue
             if any(one.word in self._words.breaks for one in self._claim[row + 1 : beside]):
