@@ -185,6 +185,8 @@ def stated_values(text: str, language: str) -> dict[str, tuple[int, int]]:
         groups = {name: _key(words, part or "") for name, part in match.groupdict().items()}
         value = words.breaks.split(match["value"], maxsplit=1)[0].rstrip()
         value = value[: next((end for _, end in sentence_spans(value)), 0)]
+        if not without_changes(value, language).strip(" .!"):
+            continue  # "was changed" gives no value
         found.setdefault(kind.subject.format(**groups), (match.start("value"), len(value)))
     return {name: (start, start + length) for name, (start, length) in found.items() if length}
 
