@@ -83,10 +83,8 @@ def superseding_odds(
 
 
 def _comparable(draft: NoteDraft, note: Note, newest: bool) -> bool:
-    """Tell whether two statements are of one language and, unless it is named, of one person."""
+    """Tell whether two statements are of one person, unless it is named."""
     text, language = draft.content, draft.language
-    if language != note.language:
-        return False
     if newest and begins_correction(text, language):
         return True
     first = content_terms(without_correction(text, language), language)[:1]
