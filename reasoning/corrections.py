@@ -37,7 +37,7 @@ from reasoning.worth import MODEL, change_odds
 SHORT, LONGEST, LEADING, ALIKE = 4, 60, 3, 2
 # Weights of the features, the constant, and the log odds from which a statement takes the place of
 # an earlier one (`scripts/train_memory.py changes`).
-WEIGHTS = (3.61, 1.95, 0.99, 2.27, 2.58, 1.93, 3.05, 0.4, -1.11, -1.23, -2.12, 0.87)
+WEIGHTS = (3.61, 1.95, 0.99, 2.27, 2.58, 1.93, 3.05, 0.4, -1.23, -2.12, 0.87)
 CONSTANT, LEAST = -4.29, -1.0
 MIDDLE = 0.85  # cosine of two sentences of one topic; chosen, not measured
 CHANGED, UNCHANGED, NEVER = 1.0, -3.0, -9.0  # log odds; chosen, not measured
@@ -83,8 +83,10 @@ def superseding_odds(
 
 
 def _comparable(draft: NoteDraft, note: Note, newest: bool) -> bool:
-    """Tell whether two statements are of one person, unless it is named."""
+    """Tell whether two statements may be of one thing: of one person, unless it is named."""
     text, language = draft.content, draft.language
+    if adds_another(text, language):
+        return False
     if newest and begins_correction(text, language):
         return True
     first = content_terms(without_correction(text, language), language)[:1]
@@ -97,12 +99,12 @@ def pair_features(
 ) -> Vectors:
     """Return a row of what tells for each earlier statement whether a later one replaces it.
 
-    Whether the later begins as a correction of the last one and has not more words of another one,
-    and does so in few words; the log odds
-    that it says of a change; its similarity to the earlier one, how much less that is than the best
-    and 10 times what it is above the middle; the part of the earlier one's words that it has, and
-    whether any; the part of its first words that the earlier one has; whether it adds something,
-    says almost the same, denies other things, or denies one of the same and gives another value.
+    Whether the later begins as a correction of the last one and has not more words of another, and
+    whether it does so in few words; the log odds that it says of a change; its similarity to the
+    earlier one, how much less that is than the best and 10 times what it is above the middle; the
+    part of the earlier one's words that it has, and whether any; the part of its first words that
+    the earlier one has; whether it says almost the same, denies other things, or denies one of the
+    same and gives another value.
     """
     text, language = draft.content, draft.language
     own = content_terms(text, language)
@@ -127,7 +129,6 @@ def pair_features(
                 shared / max(1, len(other)),
                 shared > 0,
                 len(other.intersection(own[:LEADING])) / LEADING,
-                adds_another(text, language),
                 shared > 0 and max(len(other - set(own)), len(set(own) - other)) <= ALIKE,
                 bool(denied) and denied.isdisjoint(other),
                 revalued and not denied.isdisjoint(other),
