@@ -13,6 +13,7 @@ from reasoning.rules.records.schema import AKIN, RecordReading, has, is_negated,
 COMPARES = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "order gt": ">", "order lt": "<"}
 TURNED = {">": "<=", "<": ">=", ">=": "<", "<=": ">"}
 SIGNS = {"$": "", "€": "", "≥": ">=", "≤": "<="}
+WHOLE_DATE = 10  # characters of a date with its day
 YEAR = re.compile(r"1\d{3}|20\d{2}|2100")
 SUPERLATIVE = ("most", "least", "order most", "order least")
 LARGEST = sys.float_info.max  # JSON has no infinity
@@ -39,6 +40,9 @@ def read_numbers(reading: RecordReading) -> None:
                 last = nearest(reading, marks[-1], ("number", "date"))
                 op, high = "<=", _value(reading.matches[last]) if last is not None else None
                 marks += [last] if last is not None else []
+                if isinstance(high, str) and isinstance(value, float) and len(high) == WHOLE_DATE:
+                    # "From 1 to 13 February 2026": the month is that of both.
+                    value, name = f"{high[:8]}{int(value):02d}", next(iter(schema.dates), None)
         if name is None:
             reading.sure = False
             continue
@@ -66,7 +70,9 @@ def _operator(reading: RecordReading, place: int) -> tuple[str, list[int]]:
         if one is None or near is None:
             continue
         text = one.text.casefold()
-        if near == before and one.is_a("from", "sign"):
+        # "From 150" leads its number at once; «с ценой 150» is "with a price of 150".
+        leads = one.is_a("sign") or (one.is_a("from") and near == place - 1)
+        if near == before and leads:
             return ">=" if one.is_a("from") else SIGNS.get(text, text) or "=", [near]
         # "or more" follows its number, as any comparison may in Chinese.
         late = text.startswith(tuple(f"{word} " for word in tables()["late"]))
@@ -107,7 +113,8 @@ def _field_of_number(
     starts = [place, *marks]
     for start, back in ((min(starts), True), (max(starts), False), (place, False)):
         near = nearest(reading, start, ("field", "hint"), back=back)
-        phrase = matches[near] if near is not None else None
+        # What names the things themselves is no field of them: "rooms that have four beds".
+        phrase = matches[near] if near is not None and near not in reading.used else None
         names = [m.name for kind in ("field", "hint") for m in (phrase.of(kind) if phrase else ())]
         fitting = [n for n in names if (dated if n in schema.dates else schema.numeric(n))]
         if fitting and near is not None:
