@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, SettingsError
 from pydantic_settings.sources import PydanticBaseSettingsSource
@@ -30,6 +30,7 @@ from core.fields.retrieval import (
     EmbeddingSettings,
     EvaluationSettings,
     LinksSettings,
+    MilvusSettings,
     PlanSettings,
     RetrievalSettings,
     SegmentsSettings,
@@ -102,9 +103,13 @@ class Settings(BaseSettings):
         True,
         description="Keep notes of what users state in conversations, each for its user alone.",
     )
+    catalogue: str = Field(
+        "sqlite", description="System of record: 'sqlite', files in the data directory."
+    )
     index: str = Field(
         "memmap",
-        description="Search index of a new data directory: 'memmap' (own arrays) or 'chroma'.",
+        description="Search index of a new data directory: 'memmap' (own arrays), 'chroma' or"
+        " 'milvus'.",
     )
     stream: Annotated[Literal["verified", "tokens", "off"], AT_START] = Field(
         "verified",
@@ -122,6 +127,7 @@ class Settings(BaseSettings):
     selection: SelectionSettings = group_field(SelectionSettings)
     segments: SegmentsSettings = group_field(SegmentsSettings)
     chroma: ChromaSettings = group_field(ChromaSettings)
+    milvus: MilvusSettings = group_field(MilvusSettings)
     answering: AnsweringSettings = group_field(AnsweringSettings)
     llm: LlmSettings = group_field(LlmSettings)
     llama: LlamaSettings = group_field(LlamaSettings)
@@ -149,6 +155,14 @@ class Settings(BaseSettings):
             if name in FLAT:
                 return self.value(FLAT[name])
             return super().__getattr__(name)
+
+    @field_validator("catalogue")
+    @classmethod
+    def _check_catalogue(cls, name: str) -> str:
+        if name != "sqlite":
+            why = "PostgreSQL is not supported yet" if "postgres" in name else "there is no other"
+            raise ValueError(f"the catalogue is 'sqlite': {why}; leave it unset")
+        return name
 
     @classmethod
     def settings_customise_sources(
@@ -227,7 +241,13 @@ FIELDS: dict[str, FieldInfo] = {
 _PREFIXES = {
     **{name: f"{name}_" for name in ("audit", "budget", "chroma", "jwt", "links", "llm", "plan")},
     **{"caching": "cache_", "checks": "check_", "embedding": "embedder_", "evaluation": "eval_"},
-    **{"llama": "llm_", "segments": "segment_", "serve": "serve_", "studio": "studio_"},
+    **{
+        "llama": "llm_",
+        "milvus": "milvus_",
+        "segments": "segment_",
+        "serve": "serve_",
+        "studio": "studio_",
+    },
 }
 _ALONE = (
     *("llama.model_folder", "llm.answer_by_seconds", "plan.max_backtracks", "plan.max_hops"),
@@ -242,7 +262,7 @@ _OTHERS = {
     "links.channel": "channel_links",
     "llama.server": "llama_server",
 }
-QUIET = frozenset({"llm_url"})  # variables whose flat names stay
+QUIET = frozenset({"llm_url", "milvus_uri"})  # variables whose flat names stay
 FLAT = {
     _OTHERS.get(setting, _PREFIXES.get(group, "") + name): setting
     for setting in FIELDS
