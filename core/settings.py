@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, SettingsError
 from pydantic_settings.sources import PydanticBaseSettingsSource
@@ -59,7 +59,10 @@ PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 LISTED = "`carrel config` lists the settings"
 NEAR = 0.75  # a letter amiss in a name of four is nearer, another word is not; chosen, not measured
 # Variables that are no settings: of this program, its tests and its measurements.
-OTHER_VARIABLES = re.compile(r"CARREL_(DEBUG|SETTINGS|EVAL_DATA|FAULT_\w+|SOURCE_\w+|TEST\w*)")
+CATALOGUE = "CARREL_CATALOGUE"  # that of a later version, which must not be taken for set
+OTHER_VARIABLES = re.compile(
+    rf"{CATALOGUE}|CARREL_(DEBUG|SETTINGS|EVAL_DATA|FAULT_\w+|SOURCE_\w+|TEST\w*)"
+)
 Origin = Literal["flag", "environment", "file", "profile", "mode", "directory", "default"]
 
 
@@ -102,9 +105,6 @@ class Settings(BaseSettings):
     memory: Annotated[bool, AT_START] = Field(
         True,
         description="Keep notes of what users state in conversations, each for its user alone.",
-    )
-    catalogue: str = Field(
-        "sqlite", description="System of record: 'sqlite', files in the data directory."
     )
     index: str = Field(
         "memmap",
@@ -155,14 +155,6 @@ class Settings(BaseSettings):
             if name in FLAT:
                 return self.value(FLAT[name])
             return super().__getattr__(name)
-
-    @field_validator("catalogue")
-    @classmethod
-    def _check_catalogue(cls, name: str) -> str:
-        if name != "sqlite":
-            why = "PostgreSQL is not supported yet" if "postgres" in name else "there is no other"
-            raise ValueError(f"the catalogue is 'sqlite': {why}; leave it unset")
-        return name
 
     @classmethod
     def settings_customise_sources(
@@ -241,13 +233,8 @@ FIELDS: dict[str, FieldInfo] = {
 _PREFIXES = {
     **{name: f"{name}_" for name in ("audit", "budget", "chroma", "jwt", "links", "llm", "plan")},
     **{"caching": "cache_", "checks": "check_", "embedding": "embedder_", "evaluation": "eval_"},
-    **{
-        "llama": "llm_",
-        "milvus": "milvus_",
-        "segments": "segment_",
-        "serve": "serve_",
-        "studio": "studio_",
-    },
+    **{"llama": "llm_", "milvus": "milvus_", "segments": "segment_"},
+    **{"serve": "serve_", "studio": "studio_"},
 }
 _ALONE = (
     *("llama.model_folder", "llm.answer_by_seconds", "plan.max_backtracks", "plan.max_hops"),
@@ -444,6 +431,9 @@ class Variables(EnvSettingsSource):
         """Return the settings by name; raises CallerError."""
         quiet = {FLAT[name]: self.flat.pop(name) for name in QUIET & self.flat.keys()}
         old = dict(renamed_with_notes(self.flat, variable_of))
+        if variables().get(CATALOGUE, "sqlite") != "sqlite":  # its value may hold a password
+            rule = f"{CATALOGUE}: the catalogue is SQLite in the data directory, and no other yet"
+            raise CallerError(rule, hint="leave it unset; vectors may be on a server (milvus.uri)")
         for variable in unknown_variables():
             near = nearest(variable.removeprefix(PREFIX).replace("__", ".", 1))
             end = f"; the nearest is {variable_of(near)}" if near else ""

@@ -38,18 +38,14 @@ def worker(
         typer.Option(
             "--cancel",
             metavar="JOB",
-            help="Take this job out of the queue, or stop it, and end.",
+            help="Only stop this job.",
             show_default=False,
         ),
     ] = None,
     data: Data = None,
     changes: Set = None,
 ) -> None:
-    """Take jobs from the queue, one at a time, until stopped.
-
-    A second worker, or one beside a server, waits to take the place of the first when that ends;
-    the first does the jobs.
-    """
+    """Take jobs from the queue until stopped; beside another worker or server, wait for its end."""
     settings = settings_from(data, changes)
     if cancel is not None:
         _cancel(settings, cancel)

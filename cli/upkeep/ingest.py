@@ -60,7 +60,7 @@ def ingest(
     ] = False,
     enqueue: Annotated[
         bool,
-        typer.Option("--enqueue", help="Leave it to `carrel worker` or a server; print the job."),
+        typer.Option("--enqueue", help="Leave it to a worker or server; print the job."),
     ] = False,
     data: Data = None,
     changes: Set = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from core.fields.group import AT_START, LIVE, REFUSED, ChangeRule, Group
 
@@ -213,7 +213,10 @@ class ChromaSettings(Group):
         " the data directory.",
     )
     timeout_s: float = Field(
-        10, gt=0, le=600, description="Seconds a Chroma server has for one whole search or write."
+        10,
+        gt=0,
+        le=600,
+        description="Seconds a Chroma or Milvus server has for one whole search or write.",
     )
 
 
@@ -224,14 +227,8 @@ class MilvusSettings(Group):
 
     uri: str = Field(
         "",
-        description="Address of a Milvus server, as http://localhost:19530, or the path of a file"
-        " for milvus-lite, which serves one process; empty for one in the data directory.",
-    )
-    token: SecretStr | None = Field(
-        None, description="What a Milvus server asks for: `user:password` or a key."
-    )
-    timeout_s: float = Field(
-        10, gt=0, le=600, description="Seconds a Milvus server has for one whole search or write."
+        description="Address of a Milvus server, as http://localhost:19530, or a file for one"
+        " process; empty for one in the data directory.",
     )
 
 

@@ -58,16 +58,14 @@ def _milvus(database: Database, place: IndexPlace, model: str, settings: Setting
         row = database.read().execute(query, (collection_id,)).fetchone()
         return str(row[0]) if row else ""
 
-    token = settings.milvus.token
     made: VectorIndex = _loaded(MILVUS, "scale").MilvusVectors(
         place.url,
         database.path.parent / MILVUS,
         place.key,
         model,
         tenant_of=tenant_of,
-        token=token.get_secret_value() if token else "",
         batch=settings.ingest.vector_batch,
-        timeout_s=settings.milvus.timeout_s,
+        timeout_s=settings.chroma.timeout_s,
     )
     return made
 

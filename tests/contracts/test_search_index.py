@@ -108,7 +108,7 @@ def values(kind: str, request: pytest.FixtureRequest) -> dict[str, object]:
         return {"index": "chroma", "chroma_url": url, "chroma_timeout_s": 60, **low}
     if kind == MILVUS_SERVER:
         url = request.getfixturevalue("milvus_url")
-        return {"index": "milvus", "milvus_uri": url, "milvus_timeout_s": 60, **low}
+        return {"index": "milvus", "milvus_uri": url, "chroma_timeout_s": 60, **low}
     return {"index": kind, **low}
 
 
@@ -328,7 +328,7 @@ def test_an_index_that_cannot_be_built_leaves_the_one_before(
     had = indexed.index(Settings())
     indexed.close()
     for name, address in (("chroma", "chroma_url"), ("milvus", "milvus_uri")):
-        away = {"index": name, address: "http://127.0.0.1:9", "milvus_timeout_s": 1}
+        away = {"index": name, address: "http://127.0.0.1:9", "chroma_timeout_s": 1}
         there = Settings(data=indexed.folder, **values | away)
         with pytest.raises(IndexUnavailableError, match="was not reached"):
             switch_index(there, "fake", lambda *done: None)
@@ -507,7 +507,7 @@ def test_a_server_that_is_away_or_slow_loses_nothing(
     url = "http://127.0.0.1:9" if away else silent_server
     own: dict[str, object] = {"chroma_url": url, "chroma_timeout_s": 1}
     if index == "milvus":
-        own = {"milvus_uri": url, "milvus_timeout_s": 1}
+        own = {"milvus_uri": url, "chroma_timeout_s": 1}
     shelf = open_shelf(index=index, segment_min_rows=10, **own)
     rows = [shelf.row(f"d{n}", f"word{n} common") for n in range(30)]
     write(shelf.store, shelf.collection, rows, FakeEmbedder())
@@ -616,7 +616,7 @@ def test_a_file_of_milvus_serves_one_process(open_store: Opener, tmp_path: Path)
     fill(first, main, 12)
     code = (
         "import sys; from pathlib import Path; from stores.index.milvus import MilvusVectors;"
-        f"index = MilvusVectors({own['milvus_uri']!r}, Path('.'), 'x', 'm', token='', batch=9,"
+        f"index = MilvusVectors({own['milvus_uri']!r}, Path('.'), 'x', 'm', batch=9,"
         " timeout_s=9, tenant_of=str)\n"
         "try: index.count(1)\n"
         "except Exception as error: print(error)"
