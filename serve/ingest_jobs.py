@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from app.session import Session
-from core.errors import CarrelError, DocumentError
+from core.errors import CallerError, CarrelError, DocumentError
 from core.profile import Profile
 from ingest.discover import SourceFile, discover
 from ingest.summary import Summary
@@ -25,6 +25,8 @@ INGEST_ATTEMPTS = 40
 WHOLE_ATTEMPTS = 2  # in which all files are read at once, which is faster
 FILE_ATTEMPTS = 2  # in which a process may end at one file; kills at random hit few files twice
 SHOWN_SET_ASIDE = 100  # of an ingest; chosen
+NEWER = "a job of another version of Carrel cannot be done by this one"
+AGAIN = "use the same version for all, or enqueue it again"
 ENDED = "{}: the process ended while it was read"
 
 
@@ -48,6 +50,8 @@ def ingest_paths(
     Doing it again changes nothing, so one whose process ended simply starts again.
     """
     work: dict[str, Any] = row.work
+    if not work.keys() >= {"paths", "prune", "profile"}:
+        raise CallerError(NEWER, value=sorted(work), hint=AGAIN)
     own = work["profile"]
     profile = Profile.model_validate(own) if own else None
     target = session.intake.open_collection(row.tenant, row.collection, profile)

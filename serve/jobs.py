@@ -24,7 +24,7 @@ from core.errors import CallerError, CarrelError, DocumentError, StorageError
 from core.settings import Settings
 from ingest.loaders.formats import format_of, refusal
 from serve.errors import Busy, NotFound, failure_of, new_id
-from serve.ingest_jobs import INGEST_ATTEMPTS, JobStopped, ingest_paths
+from serve.ingest_jobs import AGAIN, INGEST_ATTEMPTS, NEWER, JobStopped, ingest_paths
 from serve.runs.pool import RETRY_SECONDS
 from serve.telemetry.logs import log
 from stores.accounts.audit import AuditEntry, Kind
@@ -424,6 +424,8 @@ class Jobs:
             target = catalogue.visible_collection(auth, row.collection)
             self._session.build_tree(auth, target, self._progress(job))
             return
+        if row.kind != "deletion":
+            raise CallerError(NEWER, value=row.kind, hint=AGAIN)
         with self._changed:  # one of several deletions tidies up after all
             later = any(other.row.kind == "deletion" for other in self._waiting)
         if not later:

@@ -120,6 +120,14 @@ def test_nothing_usable_fails_and_says_why(jobs: Jobs, rows: JobRows, tmp_path: 
     assert "no such file or folder" in ended(rows, gone.id).error
 
 
+def test_a_job_of_another_version_is_one_line(jobs: Jobs, rows: JobRows, tmp_path: Path) -> None:
+    row = enqueued(rows, tmp_path, "newer", caller='{"auth": {"tenant": "queue"}, "key": ""}')
+    kind = enqueued(rows, tmp_path, "newer", kind="reindex")
+    jobs.resume()
+    for job_id in (row.id, kind.id):
+        assert "a job of another version of Carrel" in ended(rows, job_id).error
+
+
 def test_a_job_is_cancelled_by_the_operator(jobs: Jobs, rows: JobRows, tmp_path: Path) -> None:
     row = enqueued(rows, tmp_path, "cancelled")
     jobs.cancel_any(row.id)
