@@ -20,7 +20,7 @@ from typing import Any
 from app.session import Session
 from app.syncing import is_syncing, note_failure, sync_source
 from core.auth import AuthContext, checked_name, checked_principal
-from core.errors import CallerError, CarrelError, DocumentError, StorageError
+from core.errors import CallerError, CarrelError, DocumentError, OperatorError, StorageError
 from core.settings import Settings
 from ingest.loaders.formats import format_of, refusal
 from serve.errors import Busy, NotFound, failure_of, new_id
@@ -506,7 +506,11 @@ class Jobs:
     def _save(self, job: Job) -> bool:
         try:
             self._rows.save(job.row)
-        except StorageError:  # a full disk must not end the thread; the next start does it again
+        except (
+            StorageError,
+            OperatorError,
+        ):  # a full disk, or a catalogue that lost rows, must not
+            # end the thread; the next start does it again
             log.exception("unexpected", extra={"id": job.row.id})
             return False
         return True

@@ -144,6 +144,7 @@ def work_session(
     jobs.resume()
     try:
         while not stop(jobs):
+            session.maintenance.check_writable()  # where nothing can be kept, no job ends
             time.sleep(LOOK_S)
     finally:
         lock.withdraw()

@@ -17,6 +17,7 @@ from stores.index.folders import ALL_FOLDERS, CHROMA, FOLDERS, MILVUS
 from stores.sqlite.database import Database
 
 INDEX, INDEX_ID = "index", "index_id"  # in `meta`
+PORTS = {CHROMA: 8000, MILVUS: 19530}  # usual ones, for an example
 # The setting that says where the vectors of an index are, if not in the data directory.
 ADDRESS = {CHROMA: "chroma.url", MILVUS: "milvus.uri"}
 
@@ -63,7 +64,7 @@ def _checked_address(index: str, url: str) -> str:
         raise CallerError(
             f"{ADDRESS[index]} must be the address of a {index.capitalize()} server",
             value=parts.hostname or url,
-            hint="such as http://localhost:8000, without a name or password",
+            hint=f"such as http://localhost:{PORTS[index]}, without a name or password",
         )
     return url
 
