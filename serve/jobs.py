@@ -292,12 +292,12 @@ class Jobs:
 
     def cancel_any(self, job_id: str) -> None:
         """Stop a job of anybody, for the operator; raises NotFound where none is open."""
-        with self._changed:
+        with self._changed:  # so that it is not taken up meanwhile
             job = self._live.get(job_id)
-        row = job.row if job else self._rows.find(job_id)
-        if row is None or row.ended:
-            raise NotFound("no job of this id waits or is at work", value=job_id)
-        self._cancel(job or Job(row))
+            row = job.row if job else self._rows.find(job_id)
+            if row is None or row.ended:
+                raise NotFound("no job of this id waits or is at work", value=job_id)
+            self._cancel(job or Job(row))
 
     def is_empty(self) -> bool:
         """Tell whether no job waits or is at work."""
@@ -394,9 +394,10 @@ class Jobs:
 
     def _look_for_new(self) -> None:
         """Take up what other processes have enqueued: SQLite lets them write beside the owner."""
-        for row in self._rows.open():
-            if row.kind == "ingest" and row.id not in self._live:
-                self._enqueue(Job(row))
+        with self._changed:
+            for row in self._rows.open():
+                if row.kind == "ingest" and row.id not in self._live:
+                    self._enqueue(Job(row))
 
     def _in_turn(self, job: Job) -> None:
         """Work when no other work changes many documents, such as a command of the operator."""

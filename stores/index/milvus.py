@@ -172,21 +172,22 @@ class MilvusVectors:
         return self._call(read)
 
     def drop(self, collection_id: int) -> None:
-        if self.torn:
-            self.clear()
-            return
-
         def take(client: Any, wait: float | None) -> None:  # noqa: ANN401
             for name in self._names(client, wait):  # of earlier models as well
                 client.load_collection(name, timeout=wait)
                 client.delete(name, filter=f"collection == {collection_id}", timeout=wait)
 
-        self._call(take)
+        try:
+            self._call(take)
+        except IndexUnavailableError:
+            if not self.torn:
+                raise
+            self.clear()
 
     def clear(self) -> None:
+        self.torn = ""
         if self._own:
             self.close()
-            self.torn = ""
             shutil.rmtree(self._file, ignore_errors=True)
             if self._file.is_symlink() or self._file.is_file():
                 self._file.unlink()
@@ -314,6 +315,7 @@ class MilvusVectors:
     def _failed(self, error: Exception) -> IndexUnavailableError:
         reason = " ".join(str(getattr(error, "message", "") or error).split())
         if not self.server:
+            self.torn = reason
             return _unavailable("the vector index is damaged or cannot be written", reason, REBUILD)
         if current_limit().is_up():
             raise current_limit().error()

@@ -578,15 +578,16 @@ def _a_file(folder: Path) -> None:
 
 @pytest.mark.parametrize("damage", [shutil.rmtree, _garbage, _a_file])
 @pytest.mark.parametrize("crash", [False, True])
-def test_a_damaged_folder_of_chroma_is_made_again(
-    open_store: Opener, damage: Callable[[Path], None], crash: bool
+@pytest.mark.parametrize("name", VECTOR_FOLDERS)
+def test_a_damaged_folder_of_vectors_is_made_again(
+    open_store: Opener, damage: Callable[[Path], None], crash: bool, name: str
 ) -> None:
-    store = open_store(index="chroma", segment_min_rows=10)
+    store = open_store(index=name, segment_min_rows=10)
     collection = store.intake.open_collection("acme", "main", None)
     fill(store, collection, 30)
     store.search.refresh(collection)
     store.close()
-    damage(store.folder / "chroma")
+    damage(store.folder / name)
     if crash:
         (store.folder / "seal.json").unlink()
     again = open_store(segment_min_rows=10)
@@ -597,13 +598,14 @@ def test_a_damaged_folder_of_chroma_is_made_again(
     assert again.maintenance.examine()["problems"] == []
 
 
-def test_nothing_of_chroma_is_loaded_where_it_is_not_chosen(tmp_path: Path) -> None:
+def test_no_client_of_an_index_is_loaded_where_it_is_not_chosen(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from core.settings import Settings;"
         "from stores.store import Store;"
         f"store = Store(Settings(data=Path({str(tmp_path / 'data')!r})), 'fake', create=True);"
         "store.maintenance.examine(); store.close();"
-        "print([name for name in sys.modules if name.startswith(('chroma', 'langchain_chroma'))])"
+        "LIBRARIES = ('chroma', 'langchain_chroma', 'pymilvus', 'milvus_lite');"
+        "print([name for name in sys.modules if name.startswith(LIBRARIES)])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
