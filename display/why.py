@@ -51,6 +51,7 @@ class _Reasons:
         self.say: dict[str, str] = messages["why"]
         self._limits: dict[str, str] = messages["stop_reasons"]
         self._lacking: dict[str, str] = messages["lacking"]
+        self._messages: dict[str, str] = messages
         self._run, self._trail = run, run.trail
         self._answer, self._evidence = run.answer, run.evidence
         tools = dict.fromkeys(step.tool for step in run.trail if step.tool)
@@ -82,6 +83,8 @@ class _Reasons:
         if cause in ("withheld", "erased", "cancelled"):
             return
         say = self.say
+        if self._run.result.get("conflicts"):
+            yield say["conflict"]
         if read := self._arguments("understand").get("corrected"):
             pairs = [
                 f"{self._quoted(typed)} → {self._quoted(meant)}" for typed, meant in read.items()
@@ -96,6 +99,11 @@ class _Reasons:
         if cause != "unsupported" and not all(one.endswith(", 0 dropped") for one in checks):
             yield say["dropped"]
         yield from self._scope()
+        refused = self._arguments("refuse")
+        if refused.get("unfiltered"):
+            yield _within(self._messages["unfiltered"])
+        if better := refused.get("better"):
+            yield _within(self._messages["better"].format(question=shorten(better, LONGEST)))
         if degraded := sum(bool(step.degraded) for step in self._trail):
             yield say["degraded"].format(count=degraded)
         if any(step.partial for step in self._trail):
@@ -139,14 +147,18 @@ class _Reasons:
         quotes = [one for claim in self._answer.claims for one in claim.citations]
         texts = [(one.quote, cited[one.evidence_id]) for one in quotes if one.evidence_id in cited]
         above = [(f"{item.title} {item.section}", item) for item in items]
-        asked, known = line(self._run.question), set[str]()
+        asked, known, found_any = line(self._run.question), set[str](), False
         for name, places in (("words", texts), ("heading_words", above)):
             found = {term for text, item in places for term in terms(text, item.language)} - known
             tokens = [one for one in analyze(asked, self._language) if not one.is_function]
             words = dict.fromkeys(asked[t.start : t.end] for t in tokens if t.term in found)
             known |= found
+            found_any = found_any or bool(words)
             if words:
                 yield self.say[name].format(words=", ".join(list(words)[:WORDS]))
+
+        if not found_any and any(item.language == self._language for item in items):
+            yield self.say["no_words"]
 
     def _nothing_answers(self) -> tuple[str, str, list[str]]:
         found = [item for item in self._evidence if item.kind != ROW]
@@ -169,8 +181,8 @@ class _Reasons:
         found = {}
         for place in self._lacking.keys() & known.keys():
             words = [shorten(word, LONGEST) for word in known[place][:WORDS]]
-            text = self._lacking[place].format(words=", ".join(words)).rstrip(".。")
-            found["before" if place == "anywhere" else "after"] = text[:1].lower() + text[1:]
+            text = self._lacking[place].format(words=", ".join(words))
+            found["before" if place == "anywhere" else "after"] = _within(text)
         return found
 
     def _no_answer(self, name: str, best: Evidence | None = None) -> str:
@@ -206,6 +218,12 @@ class _Reasons:
 
     def _quoted(self, text: str) -> str:
         return self.say["quoted"].format(title=shorten(line(text), LONGEST))
+
+
+def _within(sentence: str) -> str:
+    """Return a sentence as a part of another."""
+    bare = sentence.rstrip(".。")
+    return bare[:1].lower() + bare[1:]
 
 
 def _finders(items: Sequence[Evidence]) -> str:

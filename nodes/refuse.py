@@ -23,8 +23,7 @@ from reasoning.rendering import Help, render_refusal
 from reasoning.rules.answering.summaries import SUMMARISE, only_summarises, part_asked
 from reasoning.rules.recall import is_of_speaker
 from reasoning.rules.values.versions import is_other_version, version_warnings
-from reasoning.types import Nearest, Reasoner
-from tools.toolbox import Toolbox
+from reasoning.types import Reasoner
 
 NEAR = 1  # the grade of what is related
 # Nothing more is looked for where a limit ended the run.
@@ -71,18 +70,21 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         missing=[question.text for question in plan.questions] if plan else [],
         warnings=list(dict.fromkeys([*(state.get("warnings") or []), *_warnings(state)])),
     )
-    return _ended(state, context, began, answer, steps, _lacks(given.near))
+    return _ended(state, context, began, answer, steps, _found_out(given))
 
 
-def _lacks(near: Nearest | None) -> dict[str, Any]:
-    """Return what is not there, by where it is not: `lacking` of the messages names the places."""
-    if near is None:
-        return {}
-    if near.lacking:
-        return {"anywhere": near.lacking}
-    if near.lacking_here:
-        return {"here": near.lacking_here}
-    return {near.kind: []} if near.kind != "text" else {}
+def _found_out(given: Help) -> dict[str, Any]:
+    """Return what is not there, by where it is not, as `lacking` of the messages names the places.
+
+    And what the documents would answer.
+    """
+    near, found = given.near, dict[str, Any]()
+    if near is not None:
+        places = {"anywhere": near.lacking, "here": near.lacking_here, near.kind: []}
+        place = next((one for one, words in places.items() if words), near.kind)
+        found = {place: places[place]} if place != "text" else {}
+        found |= {"better": near.better} if near.better else {}
+    return found | ({"unfiltered": True} if given.unfiltered else {})
 
 
 def _stated(state: State) -> Evidence | None:
@@ -177,8 +179,8 @@ def _searched_wider(state: State, plan: Plan, context: Context) -> tuple[list[St
 
     That is filters and, of an operator, sources and version; what confines others is a right.
     """
-    tools, auth = context.apart.tools.without_filters(), context.auth.unconfined
-    return _searched_again("unfiltered", {}, plan.questions[0], state, context, tools, auth)
+    auth = context.auth.unconfined
+    return _searched_again("unfiltered", {}, plan.questions[0], state, context, auth)
 
 
 def _respelled(state: State, plan: Plan, context: Context) -> tuple[list[Step], str]:
@@ -197,8 +199,7 @@ def _respelled(state: State, plan: Plan, context: Context) -> tuple[list[Step], 
         }
     )
     again = {"query": meant.query}
-    tools = context.apart.tools
-    steps, answers = _searched_again("respelled", again, meant, state, context, tools, context.auth)
+    steps, answers = _searched_again("respelled", again, meant, state, context, context.auth)
     whole = state["query"].question if len(plan.questions) == 1 else question.text
     return steps, words_replaced(whole, near) if answers else ""
 
@@ -209,7 +210,6 @@ def _searched_again(
     question: SubQuestion,
     state: State,
     context: Context,
-    tools: Toolbox,
     auth: AuthContext,
 ) -> tuple[list[Step], bool]:
     """Make the first search again, if the budget has a call left, and tell whether it answers.
@@ -225,6 +225,9 @@ def _searched_again(
     arguments = first.arguments | changed
 
     def search() -> dict[str, Any]:
+        tools = context.apart.tools
+        if name == "unfiltered":
+            tools = tools.without_filters()
         try:
             result = tools.run(first.tool, arguments, auth, deadline)
         except CallerError:

@@ -214,6 +214,17 @@ class Asked:
             not one.keys.isdisjoint(keys) for one in self.content
         )
 
+    @staticmethod
+    def _is_of_one_year(one: Assertion, other: Assertion) -> bool:
+        """Tell whether two dates are of one year, in which most comes once: a season begins."""
+        years = [
+            {number for token in each.tokens for number in _numbers(token)
+             if YEARS[0] <= number <= YEARS[1]}
+            for each in (one, other)
+        ]  # fmt: skip
+        dated = all(any(token.role == MONTH for token in each.tokens) for each in (one, other))
+        return dated and bool(years[0]) and years[0] == years[1]
+
     def contradict(self, one: Assertion, other: Assertion) -> bool:
         """Tell whether two statements give different answers."""
         if self.wants in ("list", "topic"):
@@ -389,7 +400,11 @@ class Asked:
             or self._is_other_kind(one, other)
             or any(one.listed(name) != other.listed(name) for name in self.one_sided)
             or self._has_condition(one) != self._has_condition(other)
-            or (self.repeats and self.wants in ("date", "person", "number", "place"))
+            or (
+                self.repeats
+                and self.wants in ("date", "person", "number", "place")
+                and not self._is_of_one_year(one, other)
+            )
             or self._have_own_cases(one, other)
         )
 

@@ -157,7 +157,8 @@ def difference(claim: str, quotes: str | Sequence[str], language: str = "") -> s
     if language in ("", UNDETERMINED):
         language = detect_language("\n".join(texts))
         spoken = detect_language(claim)
-        if spoken != language and any(detect_language(text) == spoken for text in texts):
+        known = spoken not in (language, UNDETERMINED)
+        if known and any(detect_language(text) == spoken for text in texts):
             texts = [text for text in texts if detect_language(text) in (spoken, UNDETERMINED)]
             language = spoken
     return Supporting(texts, language).difference(claim)

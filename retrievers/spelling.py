@@ -18,7 +18,6 @@ from models.embeddings import CutsWords, serves
 from retrievers.types import Index, Query
 
 LONG = 6  # letters from which on a word of two pieces may be misspelt
-ANY = 99  # strangeness of a word that may be misspelt whatever it is
 _LEAST = 4  # letters of a word that is corrected
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґ"
@@ -28,8 +27,8 @@ MOST = 3  # words of one question; more are a language that the documents do not
 def corrections(index: Index, query: Query, *, surely: bool = True) -> dict[str, str]:
     """Return what misspelt words of a query should be, by the word as it is written.
 
-    Where not `surely`, whatever no document has may be misspelt: for who asks back. A surely
-    corrected question whose meaning drifts from the one that was typed is left as it was.
+    Where not `surely`, for who asks back, a name may be misspelt, too. A question that is surely
+    corrected, and whose meaning drifts from that of the one that was typed, is left as it was.
     """
     segments, collection = index.search, index.collection.id
     languages = segments.languages(collection) | ({query.language} if query.language else set())
@@ -46,9 +45,10 @@ def corrections(index: Index, query: Query, *, surely: bool = True) -> dict[str,
     written = dict.fromkeys(one for one in WORD.findall(query.text) if len(one) >= _LEAST)
     asked = [word for word in written if not content.isdisjoint(terms(word, query.language))]
     unknown = [word for word, share in shares(asked).items() if not share]
-    strange = {word: _strangeness(index, query, word) if surely else ANY for word in unknown}
+    strange = {word: _strangeness(index, query, word) for word in unknown}
     common = {word for word in unknown if len(word) >= LONG and not _is_name(query, word)}
-    unknown = [word for word in unknown if strange[word] >= (2 if word in common else 3)]
+    least = 2 if not surely else 3
+    unknown = [word for word in unknown if strange[word] >= (2 if word in common else least)]
     if len(unknown) > MOST:
         return {}
     found: dict[str, str] = {}
@@ -57,6 +57,7 @@ def corrections(index: Index, query: Query, *, surely: bool = True) -> dict[str,
         slips = set(_one_slip(fold(word)))
         if surely and not word.isascii():  # to look a word up is quicker than to analyse it
             slips = {one for one in slips if _strangeness(index, query, one) <= most}
+        slips.discard(fold(word)[:-1])  # its stem is no other word
         near = {one: share for one, share in shares(slips).items() if share}
         words = [one for one in near if not surely or _strangeness(index, query, one) <= most]
         ranked = sorted(words, key=lambda one: (-near[one], one))

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 
 from reasoning.claims.alignment import same
-from reasoning.claims.edits import Edits
-from reasoning.claims.tokens import CLOSED, FUNCTION, ClaimToken
+from reasoning.claims.edits import DATED, contradict
+from reasoning.claims.numbers import NumberEdits
+from reasoning.claims.operators import OperatorEdits
+from reasoning.claims.tokens import CLOSED, FUNCTION, MONTH, NAME, NUMBER, WORD, ClaimToken
+
+ENDING = frozenset(";；")
+DIVIDING = frozenset(",，") | ENDING  # a dash stands for a verb
+FIELD = frozenset(":：|")
 
 
-class ClauseEdits(Edits):
+class ClauseEdits(NumberEdits, OperatorEdits):
     """Judge the clauses of an alignment."""
 
-    def _clauses(self, tokens: Sequence[ClaimToken]) -> list[int]:
-        """Return the number of the clause that each token is of."""
+    def _clauses(self, tokens: Sequence[ClaimToken], marks: frozenset[str] = CLOSED) -> list[int]:
+        """Return the number of the clause that each token is of; some marks divide them."""
         found: list[int] = []
         number = 0
         for at, one in enumerate(tokens):
             apart = at and one.place != tokens[at - 1].place
             joins = one.word in self._words.joins | self._words.breaks | self._words.sequence
-            number += bool(at) and bool(apart or joins or CLOSED & set(one.before))
+            number += bool(at) and bool(apart or joins or marks & set(one.before))
             found.append(number)
         return found
 
@@ -47,6 +53,80 @@ class ClauseEdits(Edits):
             if len(one & other) > 1:
                 return "it exchanges what two parts of the quote say"
         return ""
+
+    def _mixed_parts(self) -> str:
+        """Find a word of one part beside a word of another, where each has its own of both.
+
+        Of "8:15 on weekdays and 9:40 on Sundays" that is "9:40 on weekdays".
+        """
+        drawn = [
+            (row, place)
+            for row, place in sorted(self._partner.items(), key=lambda one: one[1])
+            if self._claim[row].is_content and self._lists_nothing(place)
+        ]
+        ours = self._clauses(self._claim)
+        for marks in (DIVIDING, ENDING):
+            parts = self._clauses(self._text, marks)
+            for (row, one), (beside, other) in combinations(drawn, 2):
+                if ours[row] != ours[beside] or self._is_like(one, other):
+                    continue
+                # Within one part only numbers and dates go with what is nearest.
+                counted = self._text[one].role in DATED and self._text[other].role in DATED
+                if parts[one] == parts[other] and not counted:
+                    continue
+                if parts[one] == parts[other]:
+                    near, far = self._own(one, other, range(one + 1, other))
+                    mixed = near is not None and far is not None and near < far
+                else:
+                    first, last = ([at for at, part in enumerate(parts) if part == parts[each]]
+                                   for each in (one, other))  # fmt: skip
+                    near, far = self._own(one, other, first)[0], self._own(one, other, last)[1]
+                    mixed = near is not None and far is not None
+                if mixed and near is not None:
+                    return f"{self._text[one].text} goes with {self._text[near].text} in the quote"
+        return ""
+
+    def _own(self, one: int, other: int, places: Iterable[int]) -> tuple[int | None, int | None]:
+        """Return, of some places, what answers to the second of two words, and to the first.
+
+        Only what the claim leaves out counts.
+        """
+        free = [at for at in places if at in self._free and self._text[at].is_content]
+        near = next((at for at in free if self._is_like(other, at)), None)
+        far = next((at for at in reversed(free) if self._is_like(one, at)), None)
+        return near, far
+
+    def _is_like(self, place: int, at: int) -> bool:
+        """Tell whether two words of the evidence are of one kind: two dates, two opposites."""
+        one, other = self._text[place], self._text[at]
+        if contradict(one, other, self._words):
+            return True
+        if one.role == other.role == NUMBER:
+            ours, theirs = self._unit(self._text, place), self._unit(self._text, at)
+            if ours is None or theirs is None:
+                return ours is theirs and self._is_of_year(one) == self._is_of_year(other)
+            return same(ours, theirs)
+        if one.role == other.role and one.role in (MONTH, NAME):
+            return True
+        if {one.role, other.role} - {WORD, NAME}:
+            return False
+        if self._preposed(self._text, place) and self._preposed(self._text, at):
+            return self._text[place - 1].word == self._text[at - 1].word
+        verbs = self._words.known.dictionary and self._may_be_verb(one) and self._may_be_verb(other)
+        return bool(verbs) or (self._leads(place) and self._leads(at))
+
+    def _leads(self, place: int) -> bool:
+        """Tell whether a word is the first of its part."""
+        before = self._text[place - 1] if place else None
+        if before is None or before.place != self._text[place].place:
+            return True
+        divides = before.word in self._words.joins | self._words.breaks
+        return divides or bool(DIVIDING & set(self._text[place].before))
+
+    def _lists_nothing(self, place: int) -> bool:
+        """Tell whether a word is of no row of a table and no field of a record."""
+        own = self._text[place].place
+        return not any(one.place == own and FIELD & set(one.before) for one in self._text)
 
     def _out_of_order(self) -> str:
         """Find steps that the evidence has in another order."""

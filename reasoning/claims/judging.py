@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from reasoning.claims.clauses import ClauseEdits
-from reasoning.claims.numbers import NumberEdits
-from reasoning.claims.operators import OperatorEdits
 from reasoning.claims.order import OrderEdits
 from reasoning.claims.roles import RoleEdits
 from reasoning.claims.wording import WordEdits
 
 
-class Judge(NumberEdits, OperatorEdits, RoleEdits, OrderEdits, ClauseEdits, WordEdits):
+class Judge(ClauseEdits, RoleEdits, OrderEdits, WordEdits):
     """Judge one alignment; `reason` is "" where the claim says nothing else than its evidence."""
 
     def reason(self) -> str:
@@ -29,6 +27,7 @@ class Judge(NumberEdits, OperatorEdits, RoleEdits, OrderEdits, ClauseEdits, Word
             self._crossed,
             self._order,
             self._exchanged_parts,
+            self._mixed_parts,
             self._out_of_order,
             self._relations,
             self._subjects,

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from core.language.words import readings
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import Edits
-from reasoning.claims.tokens import CLOSED, MONTH, NUMBER, WORD, ClaimToken
+from reasoning.claims.tokens import CLOSED, MONTH, NUMBER, OPERATOR, WORD, ClaimToken
 from reasoning.claims.words import RELATIONS, WIDE, Sense
 
 ORDER = "order"  # of what is left out: "after they have paid"
 FUTURE, FALSITY = frozenset({"future"}), frozenset({"falsity"})
 YEAR = re.compile(r"#(?:1[89]|20)\d\d")
+OF_YEAR = re.compile(r"#\d{3,4}$")  # beside a month
 REACH = 3  # content words behind an operator that it may be about; chosen, not measured
 
 
@@ -73,7 +74,26 @@ class OperatorEdits(Edits):
             holds = self._holds_for_all if sense.group in {*WIDE, ORDER} else self._holds_for_kept
             if holds(place):
                 return self._differs(sense, self._text[place].text)
+        return self._time_left_out()
+
+    def _time_left_out(self) -> str:
+        """Find a time that comes again left out of what is generally so: "on Sundays"."""
+        kept = {self._text[at].place for at in self._covered if self._recurs(at)}
+        for place in self._free:
+            one = self._text[place]
+            if not self._recurs(place) or one.place in kept or self._is_over(place):
+                continue
+            if self._holds_for_all(place):
+                return f"the quote says it of a time ({one.text})"
         return ""
+
+    def _recurs(self, place: int) -> bool:
+        """Tell whether a word of the evidence is a month without a year, a weekday or a season."""
+        one, words = self._text[place], self._words
+        grouped = any(sense.group in words.recurring_groups for sense in one.senses)
+        beside = self._text[max(0, place - 2) : place + 3]
+        dated = any(each.role == NUMBER and any(map(OF_YEAR.match, each.keys)) for each in beside)
+        return grouped or ((one.role == MONTH or one.word in words.recurring) and not dated)
 
     def _sequence(self, place: int) -> Sense | None:
         """Return what a word says that tells what comes first: "after", in the evidence."""
@@ -207,6 +227,8 @@ class OperatorEdits(Edits):
             if CLOSED & set(one.before) or one.place != self._text[place].place:
                 break
             folded = one.word
+            if one.role == OPERATOR and at == place + 1 and at in self._covered:
+                return True  # "not may" of a language whose words stand as they will
             if found and folded in (self._words.prepositions | self._words.joins):
                 return False
             if one.is_content:

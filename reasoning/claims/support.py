@@ -25,7 +25,7 @@ from reasoning.claims.alignment import align, same
 from reasoning.claims.edits import Similar
 from reasoning.claims.judging import Judge
 from reasoning.claims.numbers import equate_measures
-from reasoning.claims.tokens import ClaimToken, claim_tokens
+from reasoning.claims.tokens import FUNCTION, ClaimToken, claim_tokens
 from reasoning.claims.words import claim_words
 
 CANDIDATES = 4  # sentences that are tried alone
@@ -50,6 +50,8 @@ class Line(NamedTuple):
     place: int
     span: tuple[int, int]
     name: str = ""  # of the row that it is a cell of
+    cell: str = ""
+    names: str = ""  # of its column and of that of the names
 
     @property
     def grams(self) -> frozenset[str]:
@@ -125,7 +127,12 @@ def _by_cell(lines: Sequence[Line]) -> list[Line]:
             if found[-1] is header and len(cells) > PAIR:
                 found.pop()  # else a cell could be joined to the name of another column
             found += [
-                line._replace(text=write_cells(named, frozenset({one.column})), name=cells[0])
+                line._replace(
+                    text=write_cells(named, frozenset({one.column})),
+                    name=cells[0],
+                    cell=one.text,
+                    names=f"{cells_of(header.text)[0]} {one.label}",
+                )
                 for one in named
                 if one.column
             ]
@@ -179,7 +186,7 @@ class Supporting:
         used: list[Line] = []
         lines = self._parts(claim) or [claim[slice(*span)] for span in _spans(claim)]
         for line in filter(_says_something, lines):
-            found = self._quoted(plain(line))
+            found = self._quoted(plain(line)) or self._stated_cell(line)
             reason = ""
             if not found:
                 reason, found = self._compared(line)
@@ -216,6 +223,27 @@ class Supporting:
                 rest, at = rest[len(self._plain[at]) :], at + 1
                 if not rest:
                     return self._lines[start:at]
+        return []
+
+    def _stated_cell(self, claim: str) -> list[Line]:
+        """Return the cell that a claim states: the name of its row, what is in it, no other word.
+
+        But those that name its column.
+        """
+        for line in self._cells:
+            rest = claim
+            for part in (line.name, line.cell):
+                rest = rest.replace(part, " ", 1) if _names(rest, part) else ""
+            left = claim_tokens(rest, self._language)
+            known = claim_tokens(line.names, self._language)
+            if (
+                line.cell
+                and rest
+                and all(
+                    one.role == FUNCTION or any(same(one, each) for each in known) for one in left
+                )
+            ):
+                return [line]
         return []
 
     def _compared(self, claim: str) -> tuple[str, list[Line]]:

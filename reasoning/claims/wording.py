@@ -142,10 +142,21 @@ class WordEdits(Edits):
             single = len(run) == 1 or all(self._claim[row].role == NAME for row in run)
             if not (single or phrase) or len(beside) != 1 or self._is_field(beside.pop()):
                 continue
+            if self._opens_alike(self._partner[run[0]]):
+                continue
             foreign = single and at and not self._points(run[0], run[-1])
             if foreign or self._replaced(run[0], run[-1]):
                 return f"{self._claim[run[0]].text} belongs to something else in the quote"
         return ""
+
+    def _opens_alike(self, place: int) -> bool:
+        """Tell whether a sentence of the evidence names before a word only what the claim names."""
+        lead = [
+            one
+            for one in self._text[:place]
+            if one.place == self._text[place].place and one.is_content
+        ]
+        return bool(lead) and all(any(same(one, ours) for ours in self._claim) for one in lead)
 
     def _is_field(self, place: int) -> bool:
         """Tell whether a sentence of the evidence is a row of a table or a field of a record."""

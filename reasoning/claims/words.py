@@ -86,6 +86,14 @@ class ClaimWords:
         }
         for group, side, entry in _entries(raw):
             self._add(entry, Sense(group, side))
+        named = [str(word) for word in raw.get("recurring", ())]
+        self.recurring = frozenset(named)
+        self.recurring_groups = frozenset(
+            sense.group
+            for word in named
+            for sense in self.written.get(word, ())
+            if sense.group.startswith(CONTRARY)
+        )
 
     def _keyed(self, table: dict[str, float]) -> dict[str, float]:
         return {form: value for word, value in table.items() for form in (word, self.key(word))}

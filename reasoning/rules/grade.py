@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.language.analysis import terms
 from core.language.cues import cues
+from core.language.passages import TABLE
+from core.language.table_rows import cells_of
 from core.recall import NOTE
 from core.settings import Settings
 from core.types import AnswerSpan, Evidence, Grade
@@ -17,6 +20,7 @@ from reasoning.rules.answering.named import is_entry, lacking_things, terms_abov
 from reasoning.rules.answering.relevance import UNREADABLE, Relevance, Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import lexicon
+from reasoning.rules.records.fields import asks_for_field
 from reasoning.rules.values.versions import is_other_version
 
 # A number or a date is there or not; a person or a place may be named by a common word.
@@ -150,6 +154,8 @@ def _named(wanted: QueryTerms, grade: Grade, sentence: Sentence | None, beside: 
     if grade.grade < PARTLY or sentence is None or wanted.wants == "topic":
         return grade
     lacking = [one for one in wanted.codes if one.casefold() not in beside]
+    if sentence.evidence.language == wanted.language:
+        lacking += wanted.unknown_names
     if sentence.read is None or sentence.odds < TRUSTED:
         lacking += lacking_things(wanted, sentence, beside)
     shown = cues(wanted.language)  # who asks for an example is served by one that is not called so
@@ -171,11 +177,26 @@ def _is_denied(wanted: QueryTerms, sentence: Sentence) -> bool:
     share = wanted.share_of(sentence.matched)
     if sentence.read is None:
         return sentence.evidence.kind in UNREADABLE and not share
+    if _asks_for_column(wanted, sentence):
+        return False
     points = lexicon(sentence.evidence.language).found("reference", sentence.text)
     around = terms_before(sentence) if points else terms_above(sentence)
     share = wanted.share_of(sentence.matched | wanted.matched(around))
     learnt = find_language(wanted.language).reader
     return sentence.read < DENIED and (share < MOST_WORDS if learnt else not share)
+
+
+def _asks_for_column(wanted: QueryTerms, sentence: Sentence) -> bool:
+    """Tell whether a row of a table that a question names has a column of what it asks for.
+
+    Columns have names of their own: what something costs is its price.
+    """
+    item = sentence.evidence
+    cells = cells_of(sentence.text) if item.kind == TABLE else []
+    if not cells or not wanted.matched(frozenset(terms(cells[0], item.language))):
+        return False
+    names = cells_of(item.text.partition("\n")[0])
+    return any(asks_for_field(wanted.text, name) for name in names)
 
 
 def _rules_on(wanted: QueryTerms, sentence: Sentence) -> bool:

@@ -38,6 +38,15 @@ The booking hall closes at 19:30 on Fridays.
 Собак слід тримати на повідку.
 Після 23:00 шуміти заборонено.
 За намет беруть 90 гривень на добу, за автомобіль — 50.
+
+## Як поставити намет
+
+Місце обирайте сухе. Порядок:
+1. Розстеліть дно.
+2. Вставте дуги.
+3. Забийте кілочки.
+
+Багаття палять лише в колі.
 """,
     "zh": """# 云杉图书室须知
 
@@ -98,3 +107,9 @@ def test_what_says_when_is_not_led_by_the_date_above_it(session: Session) -> Non
 def test_a_row_says_what_is_in_the_column_asked_for(session: Session) -> None:
     result = session.ask("How much is a return ticket for a bicycle?", ANN, "default").result
     assert result["answer"] == "Return — Bicycle: 11 EUR [1]"
+
+
+def test_how_to_do_something_is_answered_by_the_steps_alone(session: Session) -> None:
+    answer = session.ask("Як поставити намет?", ANN, "default").result["answer"]
+    assert "1. Розстеліть дно." in answer
+    assert answer.endswith("3. Забийте кілочки. [1]")

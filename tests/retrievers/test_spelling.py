@@ -65,6 +65,13 @@ def test_who_may_see_the_word_gets_the_correction(filled: Index) -> None:
     assert words_replaced("Tresure: is it there?", found) == "Treasure: is it there?"
 
 
+def test_who_asks_back_may_take_a_name_for_misspelt(filled: Index) -> None:
+    asked = Query("Who is Pilon?", ANN, language="en")
+    assert corrections(filled, asked, surely=False) == {"Pilon": "Pilot"}
+    known = Query("Where is the nebula?", ANN, language="en")
+    assert corrections(filled, known, surely=False) == {}
+
+
 def test_many_unknown_words_are_another_language(filled: Index) -> None:
     text = "Harbuor pilto keper lighthose shps"
     assert corrections(filled, Query(text, ANN, language="en")) == {}

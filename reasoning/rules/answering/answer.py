@@ -21,11 +21,11 @@ from reasoning.claims.words import Sense
 from reasoning.conflicts import find_conflicts
 from reasoning.rules.answering.blocks import (
     MOST_CHARACTERS,
-    STEP,
     announces,
     follows,
     in_context,
     quoted,
+    steps_in,
 )
 from reasoning.rules.answering.documentation import (
     asked_definitions,
@@ -45,6 +45,7 @@ from reasoning.rules.answering.relevance import (
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.grade import ANSWERS, PARTLY
 from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.records.fields import asks_for_field
 from reasoning.rules.values.forms import NUMBER, has_kind
 from reasoning.rules.values.value_spans import plain_title
 
@@ -280,12 +281,16 @@ def _section(
     same = (one for one in evidence if one.document_key == first.document_key)
     items = sorted((one for one in same if one.section == first.section), key=lambda o: o.ordinal)
     words = lexicon(first.language)
-    steps = any(STEP.match(one.text) or words.found("sequence", one.text) for one in items)
+    spans = [steps_in(one.text) for one in items]
+    steps = any(spans) or any(words.found("sequence", one.text) for one in items)
     if any(gives_orders(one.text, 0, len(one.text)) for one in items):
         return []
     if not steps or sum(len(one.text) for one in items) > MOST_CHARACTERS:
         return []
-    return [_beginning(one) for one in items]
+    return [
+        quoted(one, *span) if span else _beginning(one)
+        for one, span in zip(items, spans, strict=True)
+    ]
 
 
 def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]:
@@ -444,6 +449,10 @@ def _alike(
     for sentence in ranked:
         if exp(sentence.odds) < least:
             return None
+        # Another row of a table that names less of the question is of another thing.
+        beside = sentence.evidence.kind == TABLE and sentence.chunk_id == chosen[0].chunk_id
+        if beside and sentence.matched < chosen[0].matched:
+            continue
         torn = sentence.text[:1].islower()  # the end of a sentence that began elsewhere
         if (
             sentence not in chosen
@@ -517,7 +526,8 @@ def _claims(
 def _row(sentence: Sentence, wanted: QueryTerms) -> Claim | None:
     """Return what a row of a table says, with its columns' names; of the columns asked for alone.
 
-    A column is asked for whose name's words are all in the question, and what is there is not.
+    A column is asked for whose name's words are all in the question, or that holds what it asks
+    for, where what is there is not in it.
     """
     item = sentence.evidence
     names, *rows = spans_of(item.text, item.kind)
@@ -531,14 +541,18 @@ def _row(sentence: Sentence, wanted: QueryTerms) -> Claim | None:
         one.column
         for one in cells
         if one.column
-        and (words := terms_of(UNIT.sub("", one.label), item.language)) <= wanted.asked
-        and words
+        and _asks_for(wanted, UNIT.sub("", one.label), item.language)
         and not terms_of(one.text, item.language) <= wanted.asked
     )
     if len(cells) < 2:
         return None
     citations = [item.cited(*names), item.cited(sentence.start, sentence.end)]
     return Claim(text=write_cells(cells, asked), citations=citations)
+
+
+def _asks_for(wanted: QueryTerms, label: str, language: str) -> bool:
+    words = terms_of(label, language)
+    return bool(words and words <= wanted.asked) or asks_for_field(wanted.text, label)
 
 
 def _dated(claim: Claim, sentence: Sentence, wanted: QueryTerms) -> Claim:

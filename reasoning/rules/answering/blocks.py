@@ -103,6 +103,7 @@ def shows_code(text: str, spans: Sequence[Span], last: int, unit: str) -> bool:
 
 
 STEP = re.compile(r"\s*\d{1,2}[.)]\s")
+STEPS = re.compile(r"^[ \t]*\d{1,2}[.)]\s", re.MULTILINE)
 COLUMN = " | "
 AHEAD = 2  # sentences behind one, that may have its cause; chosen, not measured
 MOST_BACK = 2  # sentences before one that begins with "it"; chosen, not measured
@@ -118,6 +119,17 @@ def quoted(item: Evidence, start: int, end: int) -> Claim:
     if item.kind != CODE_KIND and not keeps_lines(text):
         text = BULLET.sub("", " ".join(text.split()))
     return Claim(text=text, citations=[citation])
+
+
+def steps_in(text: str) -> Span | None:
+    """Return where the numbered steps of a text stand, with the line that announces them."""
+    found = [*STEPS.finditer(text)]
+    if not found:
+        return None
+    before = text[: found[0].start()].rstrip()
+    start = before.rfind("\n") + 1 if before.endswith(COLONS) else found[0].start()
+    end = text.find("\n\n", found[-1].end())
+    return start, len(text.rstrip()) if end < 0 else end
 
 
 def keeps_lines(text: str) -> bool:

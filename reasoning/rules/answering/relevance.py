@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.errors import OperatorError
+from core.language.analysis import terms
 from core.language.orders import gives_orders
 from core.language.passages import CODE_KIND, TABLE, spans_of
 from core.language.sentences import sentence_spans
@@ -93,6 +94,20 @@ def _days(text: str, language: str) -> tuple[ClaimToken, ...]:
     # Each alone: "周六十点" would be cut into a week and sixty.
     names = (one.group() for one in lexicon(language).all_of("day_name", text))
     return tuple(token for name in names for token in claim_tokens(name, language))
+
+
+WHOLE_ROW = 1.5  # least odds of a row that says all that is asked, which no reader reads; by hand
+
+
+def _is_row_of_all(wanted: QueryTerms, one: Candidate) -> bool:
+    """Tell whether a row of a table has every word of a question, half of them in its own cells."""
+    item = one.evidence
+    if item.kind != TABLE or wanted.own < PAIR or item.language != wanted.language:
+        return False
+    names = item.text.partition("\n")[0]
+    own = frozenset(terms(item.text[one.start : one.end], item.language))
+    every = wanted.matched(own | frozenset(terms(names, item.language)))
+    return len(every) == wanted.own and len(wanted.matched(own)) * 2 >= wanted.own
 
 
 class ReaderScore(NamedTuple):
@@ -377,6 +392,10 @@ class Relevance:
             ]
         odds = [
             alone - OTHER_DAY * _is_of_other_day(wanted, one)
+            for one, alone in zip(found, odds, strict=True)
+        ]
+        odds = [
+            max(alone, WHOLE_ROW) if _is_row_of_all(wanted, one) else alone
             for one, alone in zip(found, odds, strict=True)
         ]
         made = [

@@ -38,7 +38,7 @@ def things_asked(text: str, words: Lexicon, *, wanted: bool = False) -> list[Thi
         # A word of one sign is a unit, or the half of one that the dictionary lacks.
         phrases = [[one] for one in pieces if len(one) > 1 and part_of_speech(one)[:1] in KINDS]
     else:
-        found = words_of(words.remove(text, "number", "date"))
+        found = words_of(words.remove(text, "recent", "number", "date"))
         made = (
             _by_dictionary(found, words, wanted=wanted)
             if words.known.dictionary

@@ -23,6 +23,7 @@ from reasoning.rules.values.nameless import NO_ACT, AskedAct, asked_act
 from reasoning.rules.values.value_spans import wanted_noun
 
 TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause; chosen, not measured
+LEAST_NAME = 4  # letters of what may be a part of a name; chosen, not measured
 ENTITY_WEIGHT = 1.5  # chosen, not measured
 LEAST_IN_HEADING = 0.5  # the share of a question that a heading must say; chosen, not measured
 FORMED: tuple[AnswerKind, ...] = ("text", "number", "date")
@@ -62,7 +63,8 @@ class QueryTerms:
     `form` is the form of number or date asked for ("version"), `counted` the terms of the noun
     whose number is asked for, `act` what the one asked for does ("who repaired …"), `things`
     are what the question names, `is_short` tells that it says little else, `unknown` are terms of
-    things that no document has, `codes` its years and words with digits ("Q5").
+    things that no document has, `unknown_names` parts of names that none has, `codes` its years and
+    words with digits ("Q5").
     """
 
     groups: tuple[Group, ...]
@@ -85,6 +87,7 @@ class QueryTerms:
     things: tuple[NamedThing, ...] = ()
     is_short: bool = False
     unknown: frozenset[str] = frozenset()
+    unknown_names: tuple[str, ...] = ()
     codes: tuple[str, ...] = ()
 
     def matched(self, found: frozenset[str]) -> set[int]:
@@ -185,6 +188,21 @@ def analyse(
         things=things,
         is_short=len(own) <= words.known.read("claims").get("few_words", 0),
         unknown=frozenset(one for one, weight in rarities.items() if weight >= unused),
+        unknown_names=_unknown_names(question.text, words, spoken, weights, unused),
+    )
+
+
+def _unknown_names(
+    text: str, words: Lexicon, spoken: frozenset[str], weights: TermWeights, unused: float
+) -> tuple[str, ...]:
+    """Return the parts of names in a question that no document has; "Ms" and "Dr" are no names."""
+    parts = [part for name in entities(text, words) for part in name.split()]
+    groups = {part: frozenset().union(*query_terms(part, spoken)) for part in parts}
+    rarity = weights(sorted(frozenset().union(*groups.values())))
+    return tuple(
+        part
+        for part, group in groups.items()
+        if len(part) >= LEAST_NAME and group and min(rarity[one] for one in group) >= unused
     )
 
 

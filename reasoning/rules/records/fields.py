@@ -117,6 +117,12 @@ def asked_fields(question: str, labels: tuple[str, ...] = ()) -> AskedFields | N
     return AskedFields(tuple(dict.fromkeys(fields)), name, clear) if fields else None
 
 
+def asks_for_field(question: str, label: str) -> bool:
+    """Tell whether a question asks for what a field of this name holds: of a cost, the price."""
+    asked, name = asked_fields(question), canonical(label)
+    return bool(name) and asked is not None and name in asked.fields
+
+
 @lru_cache(maxsize=256)
 def theme_of(question: str) -> str:
     """Return what a wish for works is about, without the words that only wish: maybe all of it."""

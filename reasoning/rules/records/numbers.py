@@ -14,6 +14,7 @@ COMPARES = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "order gt": ">", "orde
 TURNED = {">": "<=", "<": ">=", ">=": "<", "<=": ">"}
 SIGNS = {"$": "", "€": "", "≥": ">=", "≤": "<="}
 YEAR = re.compile(r"1\d{3}|20\d{2}|2100")
+SUPERLATIVE = ("most", "least", "order most", "order least")
 LARGEST = sys.float_info.max  # JSON has no infinity
 
 
@@ -181,14 +182,14 @@ def read_orders(reading: RecordReading) -> None:
             reading.used.add(place)
             return
     for place, one in enumerate(matches):
-        if place in reading.used or not one.is_a("most", "least"):
+        if place in reading.used or not one.is_a(*SUPERLATIVE):
             continue
         for back in (False, True):
             near = nearest(reading, place, ("field",), back=back)
             names = [m.name for m in matches[near].of("field")] if near is not None else []
             fitting = [n for n in names if schema.numeric(n) or n in schema.dates]
             if fitting and near is not None and near not in reading.used:
-                reading.order = fitting[0], one.is_a("most")
+                reading.order = fitting[0], one.is_a("most", "order most")
                 reading.used |= {place, near}
                 return
         if one.text.casefold() == "top" and (best := schema.first(tables()["best"])):
@@ -225,19 +226,32 @@ def read_aggregates(reading: RecordReading) -> None:
         return
     if has(reading, "share"):
         reading.aggregate = "share"
-    elif counts:
+    elif counts and not _asks_of_one(reading):
         near = nearest(reading, counts[0], ("field",))
         if near is None:  # "价格是多少"
             near = nearest(reading, counts[0], ("field",), back=True)
         names = matches[near].of("field") if near is not None and near not in reading.used else ()
-        if any(schema.numeric(m.name) for m in names):
-            return  # "how many pages": a field, and no count
+        if any(schema.numeric(m.name) for m in names) or (near and matches[near].is_a("filler")):
+            return  # "how many pages", "how much does it cost": a field, and no count
         if near is not None and _describes(reading, near):
             names = ()
         reading.aggregate = "groups" if names else "count"
         if names and near is not None:
             reading.groups = names[0].name
             reading.used.add(near)
+
+
+def _asks_of_one(reading: RecordReading) -> bool:
+    """Tell whether a number of a record that is named is asked for: "how much is the pump"."""
+    schema = reading.schema
+    equal = [one["field"] for one in reading.where if one["op"] == "="]
+    # No things are named that could be counted, or a thing by its own name.
+    one_thing = equal and (not reading.named or any(map(schema.names, equal)))
+    return bool(one_thing) and any(
+        place not in reading.used and schema.numeric(m.name)
+        for place, one in enumerate(reading.matches)
+        for m in one.of("field")
+    )
 
 
 def _read_winner(reading: RecordReading) -> None:

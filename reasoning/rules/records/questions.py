@@ -73,7 +73,10 @@ def read_missing(reading: RecordReading) -> None:
         mark = next((near for near in sides if near is not None), None)
         if mark is not None or is_negated(reading, place):
             reading.used |= {place} if mark is None else {place, mark}
-            reading.add(place, one.of("field")[0].name, "missing", "")
+            name = one.of("field")[0].name
+            # Of what is counted nothing is there where it is none.
+            none = reading.schema.numeric(name) and "0" in reading.schema.fields[name].examples
+            reading.add(place, name, "=" if none else "missing", 0.0 if none else "")
 
 
 def _fields_near(reading: RecordReading, place: int) -> dict[str, int]:
@@ -260,12 +263,13 @@ def named_files(reading: RecordReading) -> list[str]:
     for place, one in enumerate(reading.matches):
         if not one.is_a("table", "noun") or one.is_a("value", "flag"):
             continue
-        own = [meaning.name for meaning in one.of("table")]
+        asked = [m.name for m in one.of("field") if not schema.names(m.name)]
+        # What is called as the first column of a table in a document may be asked for of others.
+        own = [m.name for m in one.of("table") if not (asked and TABLE_SIGN in m.name)]
         if schema.prose and not own and one.text.casefold() in tables()["generic"]:
             continue
         found = own or [f for noun in one.of("noun") for f in schema.of_noun(noun.name)]
         known = [file for file in dict.fromkeys(found) if file in all_files]
-        asked = [m.name for m in one.of("field") if not schema.names(m.name)]
         if known and (own or not asked):
             named.append(known)
             reading.used.add(place)
@@ -280,6 +284,9 @@ def _asked(reading: RecordReading) -> None:
         if place not in reading.used and one.is_a("field") and not one.is_a("filler"):
             names = [m.name for m in one.of("field")]
             reading.shown += names[:1] if not set(names) & set(reading.shown) else []
+    if not reading.shown and reading.where and has(reading, "count"):  # "how much does it cost"
+        costs = [m.name for one in reading.matches if one.is_a("filler") for m in one.of("field")]
+        reading.shown += [name for name in costs if schema.numeric(name)][:1]
     person = schema.first(people) if has(reading, "who") and not reading.groups else None
     if person and not {schema.canonical[name] for name in reading.shown} & set(people):
         reading.shown.append(person)

@@ -78,6 +78,16 @@ def stem_of(name: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else (label, "")
 
 
+def spelled_in_cyrillic(word: str) -> Iterator[str]:
+    """Yield what a word in Latin letters is by the spelling of each language in Cyrillic ones."""
+    for one in known_languages().values():
+        letters = one.read("records").get("letters", {}) if word.isascii() else {}
+        if letters:
+            longest = sorted(letters, key=len, reverse=True)
+            found = re.findall("|".join([*longest, "."]), word)
+            yield "".join(letters.get(one, one) for one in found)
+
+
 def file_words(file: str) -> str:
     """Return the name of a file in words, without its folder and ending."""
     return humanise(file.rsplit("/", 1)[-1].rsplit(".", 1)[0]).casefold()
@@ -87,9 +97,13 @@ def is_date(info: FieldInfo) -> bool:
     """Tell whether a field's values are years or dates."""
     shown = info.examples[:20]
     if info.type == "number":
-        dated = canonical(info.name) in tables()["dates"]
+        known = canonical(info.name)
+        dated = known in tables()["dates"] or (not known and info.values >= LEAST_YEARS)
         return dated and all(_YEAR.fullmatch(one) for one in shown)
     return bool(shown) and all(_DATE.match(one) for one in shown)
+
+
+LEAST_YEARS = 3  # different ones, of a column whose name tells nothing ("built"); chosen
 
 
 class RecordSchema:
@@ -103,9 +117,9 @@ class RecordSchema:
         self.dates = [info.name for info in spec.fields if is_date(info)]
         order = [*tables()["dates"], *self.canonical.values()]
         self.dates.sort(key=lambda name: order.index(self.canonical[name]))
-        self.phrases = Phrases(self._named(), general_phrases())
         telling = [name for name in self.fields if self.tells(name)]
         self.files = [one for one in spec.tables if set(one.fields) & set(telling)]
+        self.phrases = Phrases(self._named(), general_phrases())
         # Passages that are kept as JSON lines have an id and a title, and are no records to count.
         self.prose = spec.others + sum(t.records for t in spec.tables if t not in self.files)
         self._alone: dict[str, RecordSchema] = {}
@@ -127,23 +141,29 @@ class RecordSchema:
     def scan(self, text: str) -> list[PhraseMatch]:
         """Cut a question into phrases; a word akin to a field's name stands for the field."""
         found = self.phrases.scan(text)
-        return [one if one.meanings else self._guessed(one) for one in found]
+        return [self._guessed(one) if self._is_unknown(one) else one for one in found]
+
+    def _is_unknown(self, one: PhraseMatch) -> bool:
+        """Tell whether a phrase is no more than a noun that no file of records is of, if that."""
+        nouns = one.of("noun")
+        return len(nouns) == len(one.meanings) and not any(self.of_noun(m.name) for m in nouns)
 
     def _guessed(self, one: PhraseMatch) -> PhraseMatch:
         # Every sentence begins with a capital; elsewhere it is a name.
         word = one.text if one.start else one.text[:1].lower() + one.text[1:]
         if not word.islower() or HAN.search(word):
             return one
-        near = []
+        near: list[tuple[int, Meaning]] = []
         for name in self.fields:
             known = [str(t) for t in tables()["fields"].get(self.canonical[name], ())]
             for label in (*label_of(name).casefold().split(), *(t for t in known if " " not in t)):
                 least = max(SHARED, min(len(label), len(word)) - 2)
-                if len(commonprefix([label, word])) >= least:
-                    near.append(Meaning("field", name, AKIN))
-        if not near and not self.prose:  # which has many words alike
-            near = [*self.phrases.corrected(word)]
-        return replace(one, meanings=tuple(dict.fromkeys(near)))
+                if (shared := len(commonprefix([label, word]))) >= least:
+                    near.append((-shared, Meaning("field", name, AKIN)))
+        found = [meaning for _, meaning in sorted(near, key=lambda pair: pair[0])]
+        if not near and not self.prose and not one.meanings:  # which has many words alike
+            found = [*self.phrases.corrected(word)]
+        return replace(one, meanings=tuple(dict.fromkeys((*one.meanings, *found))))
 
     def named_values(self, text: str) -> list[dict[str, str]]:
         """Return a condition for each field of which a text names a value."""
@@ -223,11 +243,21 @@ class RecordSchema:
             if TABLE_SIGN in one.file:
                 yield from self._in_document(one)
                 continue
+            named = Meaning("table", one.file)
+            for label in self._naming(one):
+                yield from ((text, named) for text in (label, f"{label}s"))
             stem = file_words(one.file)
             for text in (stem, *stem.split()):
                 if len(text) > 1:
-                    yield text, Meaning("table", one.file)
-                    yield re.sub(r"(?<=\w{3})s$", "", text), Meaning("table", one.file)
+                    yield text, named
+                    yield re.sub(r"(?<=\w{3})s$", "", text), named
+                    yield from ((one, named) for one in spelled_in_cyrillic(text))
+
+    def _naming(self, table: RecordTable) -> list[str]:
+        """Return what the column is called that names the records of a file, and so they."""
+        first = next((name for name in table.fields if name in self.fields), "")
+        label = label_of(first).casefold()
+        return [label] if first and not self.canonical[first] and self.names(first) else []
 
     @staticmethod
     def _in_document(table: RecordTable) -> Iterator[tuple[str, Meaning]]:
