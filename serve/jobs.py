@@ -20,7 +20,7 @@ from typing import Any
 from app.session import Session
 from app.syncing import is_syncing, note_failure, sync_source
 from core.auth import AuthContext, checked_name, checked_principal
-from core.errors import CallerError, CarrelError, DocumentError, OperatorError, StorageError
+from core.errors import CallerError, CarrelError, DocumentError
 from core.settings import Settings
 from ingest.loaders.formats import format_of, refusal
 from serve.errors import Busy, NotFound, failure_of, new_id
@@ -300,8 +300,10 @@ class Jobs:
             self._cancel(job or Job(row))
 
     def is_empty(self) -> bool:
-        """Tell whether no job waits or is at work."""
-        return not self._rows.open()
+        """Tell whether no job waits or is at work; one whose end could not be kept is neither."""
+        with self._changed:
+            ended = {job_id for job_id, job in self._live.items() if job.row.ended}
+        return all(row.id in ended for row in self._rows.open())
 
     def _cancel(self, job: Job) -> None:
         if job.row.kind == "deletion":
@@ -507,11 +509,7 @@ class Jobs:
     def _save(self, job: Job) -> bool:
         try:
             self._rows.save(job.row)
-        except (
-            StorageError,
-            OperatorError,
-        ):  # a full disk, or a catalogue that lost rows, must not
-            # end the thread; the next start does it again
+        except Exception:  # as of a full disk: it must not end the thread; the next start goes on
             log.exception("unexpected", extra={"id": job.row.id})
             return False
         return True

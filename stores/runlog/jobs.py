@@ -187,7 +187,10 @@ class JobRows(CataloguePart):
 def _to_column(value: object) -> Any:  # noqa: ANN401 - whatever SQLite takes
     if isinstance(value, frozenset):
         value = sorted(value)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+    if isinstance(value, list):
+        value = json.dumps(value, ensure_ascii=False)
+    # The name of a file may be no text.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _row(row: sqlite3.Row) -> JobRow:
