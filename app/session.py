@@ -365,7 +365,7 @@ class Session:
         end by asking back; the next question of the conversation is the reply.
         """
         from graph.asking import ActiveRun
-        from reasoning.rules.loading import load_words
+        from reasoning.rules.reasoner import load_words
 
         text = checked_question(question, self.settings)
         kept = None

@@ -3,8 +3,8 @@
 python -m benchmarks.attack_disk [--parts nth ulimit …] [--quick] [--work FOLDER] [--seed 7].
 Parts: `nth` (each n-th write, sync, cut, rename or removal of a command fails; needs gcc),
 `ulimit` (no file may grow beyond a size), `backup` (backups that were tampered with), `served` (a
-full disk under a running server; mounting one takes root), `many` (10,000 tiny documents, 300
-collections). Everything is made up, and the same for a seed. Ends with 1 when anything broke.
+full disk under a running server; mounting one takes root). Everything is made up, and the same for
+a seed. Ends with 1 when anything broke.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks.attack_disk_child import Tally, preloaded, with_shim
 
-PARTS = ("nth", "ulimit", "backup", "served", "many")
+PARTS = ("nth", "ulimit", "backup", "served")
 
 
 def tallies(part: str, work: Path, given: argparse.Namespace) -> Iterator[Tally]:
@@ -49,10 +49,6 @@ def tallies(part: str, work: Path, given: argparse.Namespace) -> Iterator[Tally]
         from benchmarks.attack_disk_served import filled
 
         yield from filled(work, 2 if given.quick else 12)
-    if part == "many":
-        from benchmarks.attack_disk_many import grown
-
-        yield from grown(work, quick=given.quick)
 
 
 def main() -> int:

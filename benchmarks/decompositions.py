@@ -15,13 +15,13 @@ for the first, and `gold_first_leads`; `by_type`, the same for each type.
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.beir import read_rows
 from core.settings import Settings
 from core.types import Part, Understanding
 from reasoning.rules.reasoner import RulesReasoner
@@ -29,6 +29,17 @@ from reasoning.types import Reasoner
 
 ANSWER = re.compile(r"#(\d+)")
 Graph = list[set[int]]
+
+
+def read_rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    """Read a JSONL file, compressed or not."""
+    plain = folder / f"{name}.jsonl"
+    if plain.exists():
+        lines = plain.read_text(encoding="utf-8").splitlines()
+    else:
+        with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as handle:
+            lines = handle.read().splitlines()
+    return [json.loads(line) for line in lines if line.strip()]
 
 
 def gold_graph(steps: Sequence[dict[str, Any]]) -> Graph:

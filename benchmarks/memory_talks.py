@@ -1,12 +1,12 @@
 """Hold short talks, each by a user of its own, and tell what memory keeps, corrects and answers.
 
 `python -m benchmarks.memory_talks FILE [--beside FILE]... [--show]` reads talks as
-`memory_talks.jsonl` has them (on which memory was built) and `memory_held.jsonl` (written after
-it): what is stated in `turns`, in another conversation `ask`, of which the answer must hold one of
-`expect`, and outdated values of `forbid` at most beside it. Of `junk` no note may be left; of `two`
-like things the second must not take the place of the first; to a question of yes or no the
-statement will do, but no wrong verdict. Of what contradicts itself the answer must hold `every`
-value and two days.
+`memory_talks.jsonl` has them (on which memory was built), `memory_held.jsonl` and
+`memory_second.jsonl` (written after it, and looked at since): what is stated in `turns`, in another
+conversation `ask`, of which the answer must hold one of `expect`, and outdated values of `forbid`
+at most beside it. Of `junk` no note may be left; of `two` like things the second must not take the
+place of the first; to a question of yes or no the statement will do, but no wrong verdict. Of a
+`contradiction` the answer must hold `every` value.
 """
 
 from __future__ import annotations

@@ -25,13 +25,15 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.scale_data import FEW, fill
+import numpy as np
+
+from benchmarks.ingest_corpus import InstantEmbedder, write_copies
 from benchmarks.scale_tools import (
     QUESTIONS,
     Server,
@@ -42,6 +44,45 @@ from benchmarks.scale_tools import (
     percentile,
     serving,
 )
+from core.settings import load_settings
+from ingest.pipeline import Pipeline
+from models.embeddings import Vectors
+from models.loading import open_embedder
+from models.onnx_runtime import Span
+from stores.store import Store
+
+FEW = 175  # documents of each data set in the small directory
+
+
+class InstantSpanEmbedder(InstantEmbedder):
+    """Give texts and their sentences random unit vectors under another model's name."""
+
+    def __init__(self, model_id: str, dimension: int) -> None:
+        """Stand in for a model."""
+        self.model_id = model_id
+        self.dimension = dimension
+
+    def embed_passages(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> tuple[Vectors, list[Vectors]]:
+        """Return a row per text, and per text a row per span."""
+        parts = [
+            self.embed_documents([f"{start} {text[start:end]}" for start, end in wanted])
+            for text, wanted in zip(texts, spans, strict=True)
+        ]
+        return self.embed_documents(texts), [np.ascontiguousarray(part) for part in parts]
+
+
+def fill(data: Path, folder: Path, corpus: Path, *, copies: int, limit: int | None) -> int:
+    """Ingest the data sets into a new directory; return the number of chunks."""
+    write_copies(data, corpus, copies, limit=limit)
+    settings, _ = load_settings({"data": folder, "reasoner": "rules", "max_file_mb": 512})
+    real = open_embedder(settings)
+    embedder = InstantSpanEmbedder(real.model_id, real.dimension)
+    with Store(settings, real.model_id, create=True) as store:
+        target = store.intake.open_collection("default", "default", None)
+        return Pipeline(store, embedder, settings, target).run([corpus]).chunks
+
 
 SIZES: dict[str, dict[str, Any]] = {
     "small": {"copies": 1, "limit": FEW},

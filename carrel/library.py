@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from core.errors import CallerError
 from core.profile import load_profile
 from core.settings import known_values, load_settings
 from core.trace import RunRecord
-from core.types import Evidence
+from core.types import Evidence, ToolSpec
 from display.evidence import EvidenceList
 from display.html import View
 from display.runs import show_in_notebooks
@@ -30,12 +31,40 @@ from display.tree import tree_view
 from reasoning.planning.files import read_plan
 from serve.searching import RESULT_KEYS, SEARCHES, SearchName, find_passages
 from stores.index.place import wanted_place
-from tools.langchain_view import structured_tools
+from tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from graph.context import PipelineName
     from ingest.summary import Summary
     from reasoning.planning.files import PlanFile
+
+
+def structured_tools(
+    toolbox: Toolbox, auth: AuthContext, *, seconds: float
+) -> list[StructuredTool]:
+    """Return all tools for agents and notebooks; each call has `seconds` from when it starts.
+
+    The caller's rights are fixed here: no argument of a call can change them.
+    """
+
+    def view(spec: ToolSpec) -> StructuredTool:
+        def run(**arguments: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - checked by the tool
+            result = toolbox.run(spec.name, arguments, auth, time.monotonic() + seconds)
+            return [item.model_dump(exclude={"document_key"}) for item in result.evidence]
+
+        return StructuredTool.from_function(
+            func=run, name=spec.name, description=description(spec), args_schema=spec.arguments
+        )
+
+    return [view(spec) for spec in toolbox.specs(auth)]
+
+
+def description(spec: ToolSpec) -> str:
+    """Return what a model reads: the purpose and the counter-examples."""
+    if not spec.not_for:
+        return spec.purpose
+    return f"{spec.purpose} Not for: {'; '.join(spec.not_for)}."
+
 
 COLLECTION, TENANT, USER = "default", "default", "local"  # as of the command line
 

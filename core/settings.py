@@ -22,7 +22,6 @@ from core.errors import CallerError, shorten
 from core.fields.chat import LlamaSettings, LlmSettings
 from core.fields.group import AT_START, IGNORED, REFUSED, ChangeRule, Group, group_field
 from core.fields.ingest import IngestSettings, LibrarySettings, SourcesSettings, StorageSettings
-from core.fields.oidc import OidcSettings
 from core.fields.retrieval import (
     AnsweringSettings,
     BudgetSettings,
@@ -41,6 +40,7 @@ from core.fields.serve import (
     CachingSettings,
     ChecksSettings,
     JwtSettings,
+    OidcSettings,
     ServeSettings,
     StudioSettings,
 )

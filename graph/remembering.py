@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from core.auth import AuthContext
-from core.language.changes import marks_change
+from core.language.changes import begins_correction
 from core.language.detect import detect_language
 from core.notes import CORRECTION, ClaimSource, Note, NoteDraft, TurnSource, origin_of
 from core.recall import NOTE
 from core.trace import RunRecord
 from core.types import Claim, StopReason
-from reasoning.corrections import gives_other_value, shared_words, takes_place_of
+from reasoning.corrections import LEAST, gives_other_value, superseding_odds
 from reasoning.rules.lexicon import lexicon
 from reasoning.statements import asks_to_keep, find_statements, only_states, repeats_answer
-from reasoning.worth import Worth, doubting
+from reasoning.worth import DOUBT, Worth, doubting
 from stores.ports import RunLog
 from stores.runlog.conversations import Conversation
 from tools.note_tools import Memory
@@ -47,9 +47,9 @@ def notes_of_turn(
     drafts = find_statements(typed, source, doubting(worth) if waits else worth)
     newest = memory.notes.list_notes(auth, current=True, limit=1)
     last = next((one for one in newest if _conversation(one) == conversation.id), None)
-    if not drafts and last is not None and not waits:
-        drafts = _correction(typed, source, last) or _change(typed, source, memory, auth)
-    drafts = [_with_earlier(one, last, memory, auth) for one in drafts]
+    if not drafts and not waits:
+        drafts = _correction(typed, source, last) or _change(typed, source, last, memory, auth)
+    drafts = [one if one.supersedes else _with_earlier(one, last, memory, auth) for one in drafts]
     if not drafts and not asks_to_keep(typed):
         return TurnNotes([], ())
     asked = [
@@ -77,47 +77,44 @@ def _conversation(note: Note) -> str:
     return origin_of(note.provenance).conversation
 
 
-def _correction(typed: str, source: TurnSource, last: Note) -> list[NoteDraft]:
+def _correction(typed: str, source: TurnSource, last: Note | None) -> list[NoteDraft]:
     """Return the note of a turn that only gives another value of what was stated last."""
+    if last is None:
+        return []
     text, language = typed.strip(), detect_language(typed)
     if language != last.language and len(text) < len(last.content):
         language = last.language  # "No, 5 June." is too short to tell
     if not gives_other_value(text, language, last.content):
         return []
     quoted = source.model_copy(update={"quote": text})
-    return [NoteDraft(content=text, provenance=quoted, language=language, tags=[CORRECTION])]
+    draft = NoteDraft(content=text, provenance=quoted, language=language, tags=[CORRECTION])
+    return [draft.model_copy(update={"supersedes": [last.note_id]})]
 
 
-def _change(typed: str, source: TurnSource, memory: Memory, auth: AuthContext) -> list[NoteDraft]:
+def _change(
+    typed: str, source: TurnSource, last: Note | None, memory: Memory, auth: AuthContext
+) -> list[NoteDraft]:
     """Return the note of a turn that says what has changed: "Ada is a doctor now"."""
     text, language = typed.strip(), detect_language(typed)
-    if not only_states(text, language) or not marks_change(text, language):
+    if not only_states(text, language) or begins_correction(text, language):
         return []
     quoted = source.model_copy(update={"quote": text})
     draft = NoteDraft(content=text, provenance=quoted, language=language)
-    draft = _with_earlier(draft, None, memory, auth)
+    draft = _with_earlier(draft, last, memory, auth, LEAST + DOUBT)
     return [draft] if draft.supersedes else []
 
 
 def _with_earlier(
-    draft: NoteDraft, last: Note | None, memory: Memory, auth: AuthContext
+    draft: NoteDraft, last: Note | None, memory: Memory, auth: AuthContext, least: float = LEAST
 ) -> NoteDraft:
     """Return a note with the ids of those whose place it takes."""
     found = [one.note for one in memory.search(auth, draft.content, LIKE)]
-    known = [*([last] if last is not None else []), *found]
-    fit = [
-        one
-        for one in {one.note_id: one for one in known}.values()
-        if takes_place_of(
-            draft,
-            one,
-            last=last is not None and one.note_id == last.note_id,
-            nearest=one.note_id == found[0].note_id if found else True,
-        )
-    ]
-    # The one that it has most words of; of several the last one stated.
-    best = max(fit, key=lambda one: shared_words(draft, one), default=None)
-    return draft.model_copy(update={"supersedes": [best.note_id] if best else []})
+    known = {one.note_id: one for one in (*([last] if last is not None else []), *found)}
+    odds = superseding_odds(
+        draft, [*known.values()], last.note_id if last is not None else "", memory.embedder
+    )
+    best = max(zip(odds, known, strict=True), default=(least, ""))
+    return draft.model_copy(update={"supersedes": [best[1]] if best[0] > least else []})
 
 
 def of_run(draft: NoteDraft, run_id: str) -> NoteDraft:

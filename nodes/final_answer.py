@@ -95,7 +95,10 @@ def _graded(asked: Plan, read: list[Evidence], context: Context) -> list[Evidenc
         for grade in context.reasoner.grade(question, fit) if fit and not best else []:
             grades[grade.evidence_id][question.id] = grade.grade
         for one in read:  # what differs from an answer is one, too
-            same = (grades[other.evidence_id].get(question.id, 0) for other in differing(one, read))
+            same = (
+                grades[other.evidence_id].get(question.id, 0)
+                for other in differing(one, read, question)
+            )
             own = grades[one.evidence_id]
             own[question.id] = max(own.get(question.id, 0), *same, 0)
     return [one.model_copy(update={"grades": grades[one.evidence_id]}) for one in read]
@@ -108,7 +111,7 @@ def _draft(query: Understanding, asked: Plan, good: list[Evidence], context: Con
         fit = about_asked(question.text, question.language, good)
         settled = settle_question(question, fit)
         verdict: Literal["yes", "no", ""] = settled[0][1] if settled else ""
-        if len({one for _, one in settled}) > 1 and differing(settled[0][0], good):
+        if len({one for _, one in settled}) > 1 and differing(settled[0][0], good, question):
             verdict = ""  # what was stated differs
         stated = [one for one, _ in settled[:1]] or stated_about(question, good)
         claims += [_whole(one, question).model_copy(update={"verdict": verdict}) for one in stated]

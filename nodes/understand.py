@@ -12,9 +12,8 @@ from langgraph.types import Overwrite
 from core.budget import SEARCH_STEPS, Usage
 from core.language.analysis import analyze
 from core.language.detect import detect_language
-from core.language.identifiers import is_identifier
+from core.language.identifiers import Snippet, is_identifier, read_snippet
 from core.language.scan import words_replaced
-from core.language.snippets import Snippet, read_snippet
 from core.recall import RecallState
 from core.types import Plan, StopReason, Understanding
 from graph.context import ONE_SEARCH, Context

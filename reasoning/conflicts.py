@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from core.language.analysis import content_terms
 from core.language.orders import gives_orders
 from core.language.passages import CODE_KIND, RECORD, TABLE
 from core.language.sentences import sentence_spans
 from core.language.table_rows import label_cells, write_cells
 from core.metadata import ROW
-from core.notes import is_other
+from core.notes import WORDS, is_other
 from core.recall import NOTE
 from core.types import AnswerSpan, Citation, Claim, Conflict, Evidence, Plan, SubQuestion
 from reasoning.contradictions import Asked, Assertion
@@ -17,6 +18,7 @@ from reasoning.contradictions import Asked, Assertion
 APART = (ROW, RECORD, CODE_KIND)  # each of which is about a thing of its own
 USABLE = 2  # the grade of evidence that partly answers
 MOST_CASES = 3  # shown beside an answer; chosen, not measured
+MOST_OTHER = 2  # words of another value in a note that says else the same; chosen, not measured
 LEAST_ODDS = -1.0  # of a value that is compared: below it mostly nothing answers (by hand)
 
 
@@ -136,7 +138,7 @@ def _others(
     """Yield where each other document gives another value, once for each document."""
     seen = {item.document_key}
     usable = [one for one in evidence if one.grades.get(question.id, 0) >= USABLE]
-    for other in differing(item, usable):
+    for other in differing(item, usable, question):
         seen.add(other.document_key)
         yield other.cited(0, len(other.text))
     asked = Asked(question, item.language)
@@ -179,13 +181,31 @@ def _statements(item: Evidence, start: int, end: int) -> list[Assertion]:
     ]
 
 
-def differing(note: Evidence, evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Return the notes that give another value of the subject of one."""
-    subject, value = note.metadata.get("subject"), str(note.metadata.get("value", ""))
+def differing(
+    note: Evidence, evidence: Sequence[Evidence], question: SubQuestion
+) -> list[Evidence]:
+    """Return the notes that give another value of what one says to a question."""
     return [
         one
         for one in evidence
         if one.kind == note.kind == NOTE
-        and subject == one.metadata.get("subject") != ""
-        and is_other(value, str(one.metadata.get("value", "")))
+        and (_revalues(note, one) or _says_otherwise(note, one, question))
     ]
+
+
+def _revalues(note: Evidence, other: Evidence) -> bool:
+    subject, value = note.metadata.get("subject"), str(note.metadata.get("value", ""))
+    same = subject == other.metadata.get("subject") != ""
+    return same and is_other(value, str(other.metadata.get("value", "")))
+
+
+def _says_otherwise(note: Evidence, other: Evidence, question: SubQuestion) -> bool:
+    """Tell whether two notes say the same in all but a word or two that are not asked about."""
+    subjects = [str(one.metadata.get("subject")) for one in (note, other)]
+    if not (all(one.startswith(WORDS) for one in subjects) and note.language == other.language):
+        return False
+    own, others, asked = (
+        set(content_terms(one.text, one.language)) for one in (note, other, question)
+    )
+    few = 0 < len(own - others) <= MOST_OTHER and 0 < len(others - own) <= MOST_OTHER
+    return few and bool(asked & own & others) and asked.isdisjoint(own ^ others)

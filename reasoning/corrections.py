@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
-from core.language.analysis import content_terms
+import numpy as np
+
+from core.errors import ModelError
+from core.language.analysis import content_terms, terms
 from core.language.changes import (
     adds_another,
     begins_correction,
     marks_change,
-    names_several,
     without_correction,
 )
+from core.language.numbering import number_of
 from core.language.orders import gives_orders
 from core.language.words import readings
-from core.notes import CORRECTION, Note, NoteDraft
+from core.notes import Note, NoteDraft
 from languages.language import find_language
-from reasoning.rules.lexicon import lexicon
+from models.embeddings import Embedder
+from models.vectors import Vectors
 from reasoning.statements import (
     gives_time,
     is_question,
@@ -25,10 +30,17 @@ from reasoning.statements import (
     other_person,
     stated_and_denied,
 )
+from reasoning.worth import MODEL, change_odds
 
-# Content words and characters of what corrects in few words, the words in common that tell that two
-# statements are of one thing, and those that say of what (by `benchmarks/memory_talks.jsonl`).
-SHORT, LONGEST, SHARED, LEADING = 4, 60, 2, 3
+# Content words and characters of what corrects in few words, the content words that say of what a
+# statement is, and by which two that are almost the same differ; chosen, not measured.
+SHORT, LONGEST, LEADING, ALIKE = 4, 60, 3, 2
+# Weights of the features, the constant, and the log odds from which a statement takes the place of
+# an earlier one (`scripts/train_memory.py changes`).
+WEIGHTS = (3.61, 1.95, 0.99, 2.27, 2.58, 1.93, 3.05, 0.4, -1.23, -2.12, 0.87)
+CONSTANT, LEAST = -4.29, -1.0
+MIDDLE = 0.85  # cosine of two sentences of one topic; chosen, not measured
+CHANGED, UNCHANGED, NEVER = 1.0, -3.0, -9.0  # log odds; chosen, not measured
 # A name or a quotation; what says in Chinese what something is.
 VALUE = re.compile(r"(?<!^)(?<![.!?] )\b[^\W\d_a-zа-яёіїєґ]\w|[\"“«„「]|是")
 VERBS = ("VERB", "INFN")
@@ -45,51 +57,99 @@ def gives_other_value(text: str, language: str, earlier: str) -> bool:
     if gives_time(text, language) and gives_time(earlier, language):
         return True
     named = VALUE.search(text) and (VALUE.search(earlier) or not find_language(language).spaced)
-    return bool(named or (DIGIT.search(text) and DIGIT.search(earlier)))
+    return bool(named) or all(_has_number(one, language) for one in (text, earlier))
 
 
-def takes_place_of(draft: NoteDraft, note: Note, *, last: bool, nearest: bool) -> bool:
-    """Tell whether a statement takes the place of an earlier one.
+def _has_number(text: str, language: str) -> bool:
+    if DIGIT.search(text):
+        return True
+    return any(number_of(one) > 1 for one in terms(text, language))  # one may be any
 
-    `last` is the newest of its conversation, `nearest` the one likest it of all.
+
+def superseding_odds(
+    draft: NoteDraft, notes: Sequence[Note], last: str, embedder: Embedder | None
+) -> list[float]:
+    """Return the log odds with which a statement takes the place of each earlier one.
+
+    `last` is the id of the newest note of its conversation, "" without one.
+    """
+    if not notes:
+        return []
+    found: list[float] = (pair_features(draft, notes, last, embedder) @ WEIGHTS + CONSTANT).tolist()
+    return [
+        odds if _comparable(draft, one, one.note_id == last) else NEVER
+        for odds, one in zip(found, notes, strict=True)
+    ]
+
+
+def _comparable(draft: NoteDraft, note: Note, newest: bool) -> bool:
+    """Tell whether two statements may be of one thing: of one person, unless it is named."""
+    text, language = draft.content, draft.language
+    if adds_another(text, language):
+        return False
+    if newest and begins_correction(text, language):
+        return True
+    first = content_terms(without_correction(text, language), language)[:1]
+    named = not set(first).isdisjoint(content_terms(note.content, language))
+    return named or other_person(text, language) == other_person(note.content, language)
+
+
+def pair_features(
+    draft: NoteDraft, notes: Sequence[Note], last: str, embedder: Embedder | None
+) -> Vectors:
+    """Return a row of what tells for each earlier statement whether a later one replaces it.
+
+    Whether the later begins as a correction of the last one and has not more words of another, and
+    whether it does so in few words; the log odds that it says of a change; its similarity to the
+    earlier one, how much less that is than the best and 10 times what it is above the middle; the
+    part of the earlier one's words that it has, and whether any; the part of its first words that
+    the earlier one has; whether it says almost the same, denies other things, or denies one of the
+    same and gives another value.
     """
     text, language = draft.content, draft.language
+    own = content_terms(text, language)
     begins = begins_correction(text, language)
-    own, other = (set(content_terms(one.content, language)) for one in (draft, note))
-    points = len(own) <= SHORT or lexicon(language).search("pronoun", text) is not None
-    if last and begins and (points or CORRECTION in draft.tags):
-        return True
-    if language != note.language or adds_another(text, language):
-        return False
-    shared = len(own & other)
-    first = set(content_terms(without_correction(text, language), language)[:1])
-    if other_person(text, language) != other_person(note.content, language) and not first & other:
-        return False  # they may be known by name
-    if not begins and names_several(note.content, language) and 2 * shared < len(other):
-        return False  # of several things it changes one
+    change, alike = _change_and_likeness(text, language, [one.content for one in notes], embedder)
     stated, denial = stated_and_denied(text, language)
-    denied = content_terms(denial, language)
-    if denied and not begins and other.isdisjoint(_things(denied, language)):
-        return False
-    # What only denies contradicts; what gives another value beside it takes its place.
-    other_value = bool(denied) and bool(content_terms(stated, language))
-    surely = begins or other_value or marks_change(text, language, surely=True)
-    if not begins and _leads(text, language).isdisjoint(other):
-        return False  # "The build server has …" is not of the mail server
-    if surely:
-        return shared >= SHARED or (nearest and shared > 0)
-    return shared >= SHARED and marks_change(text, language)
+    denied = _things(content_terms(denial, language), language)
+    revalued = bool(content_terms(stated, language))
+    rows = []
+    others = [set(content_terms(one.content, language)) for one in notes]
+    most = max(len(one.intersection(own)) for one in others)
+    for one, other, cosine in zip(notes, others, alike, strict=True):
+        shared = len(other.intersection(own))
+        corrects = begins and one.note_id == last and shared == most
+        rows.append(
+            [
+                corrects,
+                corrects and len(set(own)) <= SHORT,
+                change,
+                cosine - max(alike),
+                10 * (cosine - MIDDLE),
+                shared / max(1, len(other)),
+                shared > 0,
+                len(other.intersection(own[:LEADING])) / LEADING,
+                shared > 0 and max(len(other - set(own)), len(set(own) - other)) <= ALIKE,
+                bool(denied) and denied.isdisjoint(other),
+                revalued and not denied.isdisjoint(other),
+            ]
+        )
+    return np.array(rows, dtype=float)
 
 
-def shared_words(draft: NoteDraft, note: Note) -> int:
-    """Return how many content words two statements have in common."""
-    own, other = (set(content_terms(one.content, draft.language)) for one in (draft, note))
-    return len(own & other)
+def _change_and_likeness(
+    text: str, language: str, earlier: Sequence[str], embedder: Embedder | None
+) -> tuple[float, list[float]]:
+    """Return the log odds that a text says of a change, and its cosines to earlier ones.
 
-
-def _leads(text: str, language: str) -> set[str]:
-    """Return the words that a statement begins with, which mostly say of what it is."""
-    return set(content_terms(text, language)[:LEADING])
+    Without the embedder that tells them by words of change alone.
+    """
+    if embedder is not None and embedder.model_id.startswith(MODEL):
+        with suppress(ModelError):
+            own, *others = embedder.embed_documents([text, *earlier])
+            return change_odds(own), [float(own @ one) for one in others]
+    changes = begins_correction(text, language) or marks_change(text, language)
+    return (CHANGED if changes else UNCHANGED), [MIDDLE] * len(earlier)
 
 
 def _things(words: Sequence[str], language: str) -> set[str]:

@@ -26,7 +26,7 @@ LEAST, MOST = 2, 400  # terms, characters of a sentence that is kept; chosen, no
 PASTED = 20  # sentences from which a turn is a pasted text; chosen, not measured
 # Log odds from which a sentence is worth a note, one of a known kind, and one that its writer asks
 # to remember (`benchmarks/memory_talks.py`).
-WORTHY, KNOWN, WANTED = 0.3, -1.5, -0.5
+WORTHY, KNOWN, WANTED = 0.5, -1.5, -0.5
 SHORT = 40  # characters of a sentence whose language is not surely known; chosen, not measured
 REPEATED = 0.8  # part of a sentence's content words that an answer has; chosen, not measured
 IMPORTANCE = {True: 0.7, False: 0.5}  # of what has a subject; chosen, not measured
@@ -185,6 +185,8 @@ def stated_values(text: str, language: str) -> dict[str, tuple[int, int]]:
         groups = {name: _key(words, part or "") for name, part in match.groupdict().items()}
         value = words.breaks.split(match["value"], maxsplit=1)[0].rstrip()
         value = value[: next((end for _, end in sentence_spans(value)), 0)]
+        if not without_changes(value, language).strip(" .!"):
+            continue  # "was changed" gives no value
         found.setdefault(kind.subject.format(**groups), (match.start("value"), len(value)))
     return {name: (start, start + length) for name, (start, length) in found.items() if length}
 

@@ -1,4 +1,4 @@
-"""Score which sentences of a user are worth a note: a small network over their vectors.
+"""Score which sentences of a user are worth a note, and which say of a change, by their vectors.
 
 `scripts/train_memory.py` trains it on labelled sentences of four languages.
 """
@@ -17,9 +17,11 @@ from models.embeddings import Embedder
 from models.vectors import Vectors
 
 FILE = Path(__file__).with_name("worth.npz")
+CHANGES = FILE.with_name("changes.npz")  # what tells sentences that say of a change
 MODEL = "multilingual-e5-small"  # whose vectors it was trained on
 SCALE = 12.0  # of centred vectors, so that each number is about 1
 DOUBT = 1.0  # taken from log odds where something else is likelier; chosen, not measured
+CLEAR = (-6.0, 3.0)  # log odds of a change, at most; chosen, not measured
 NEVER = -9.0  # log odds where nothing can be scored
 Worth = Callable[[Sequence[str]], Sequence[float]]
 
@@ -62,3 +64,16 @@ def worth_by(embedder: Embedder | None) -> Worth:
         return found
 
     return odds
+
+
+@cache
+def _changes() -> tuple[Vectors, Vectors, float]:
+    with np.load(CHANGES, allow_pickle=False) as found:
+        mean, weights = (found[name].astype(np.float32) for name in ("mean", "weights"))
+        return mean, weights, float(found["constant"])
+
+
+def change_odds(vector: Vectors) -> float:
+    """Return the log odds that a sentence, by its vector, says that something changed."""
+    mean, weights, constant = _changes()
+    return float(np.clip((vector - mean) * SCALE @ weights + constant, *CLEAR))

@@ -16,8 +16,7 @@ from core.errors import ModelError
 from core.language.analysis import query_terms
 from core.types import Evidence
 from models.chat.types import ModelCancelled
-from retrievers.channels import MAX_TERMS, VECTOR, ChannelQuery
-from retrievers.fusion import RRF_CONSTANT
+from retrievers.fusion import MAX_TERMS, RRF_CONSTANT, VECTOR, ChannelQuery
 from retrievers.types import Index, Query, RetrievalResult
 
 QUERY2DOC_DISTANCE = 0.6  # a best distance beyond this lets a model write a passage

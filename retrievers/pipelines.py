@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from core.errors import ModelError
 from core.types import Evidence
-from retrievers.channels import TEXT, VECTOR, serves
+from retrievers.fusion import TEXT, VECTOR, serves
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query, RetrievalResult
 

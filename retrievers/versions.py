@@ -10,9 +10,9 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from core.deprecation import deprecation_notes
 from core.language.cues import cues, stopwords
 from core.language.detect import detect_language
+from core.metadata import deprecation_notes
 from core.types import Evidence
 from retrievers.types import Searched
 

@@ -1,11 +1,14 @@
-"""Train what tells which sentences are worth a note, and which note answers a question.
+"""Train what tells which sentences are worth a note, and which note answers or gives way.
 
 python scripts/train_memory.py worth   # writes reasoning/worth.npz
 python scripts/train_memory.py answers  # prints the weights of reasoning/rules/note_grades.py
+python scripts/train_memory.py changes  # writes reasoning/changes.npz, prints for corrections.py
 
 `worth` reads `scripts/statements/LANGUAGE.tsv`, lines of 1 or 0, a tab and a sentence, and
-`answers` the statements and questions of `benchmarks/memory_talks.jsonl`. Each first reports every
-language as one that was left out of training has it.
+`answers` the statements and questions of `benchmarks/memory_talks.jsonl`. `changes` reads its
+corrections and small talk, and `scripts/statements/changes.tsv`: a language, an earlier and a later
+statement, and 1 where the later takes its place. Each first reports every language as one that was
+left out of training has it.
 """
 
 from __future__ import annotations
@@ -18,13 +21,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from core.language.changes import begins_correction, marks_change
+from core.notes import Note, NoteDraft, TurnSource
 from core.settings import load_settings
 from core.types import Evidence, SubQuestion
 from models.embeddings import Embedder
 from models.loading import open_embedder
 from models.vectors import Vectors
+from reasoning.corrections import pair_features
 from reasoning.rules.note_grades import note_features
-from reasoning.worth import FILE, SCALE
+from reasoning.worth import CHANGES, FILE, SCALE
 
 ROOT = Path(__file__).parents[1]
 NETWORKS, HIDDEN, EPOCHS = 3, 128, 25
@@ -108,9 +114,7 @@ def train_worth(embedder: Embedder) -> None:
 
 def train_answers(embedder: Embedder) -> None:
     """Report each language left out, and print the weights fitted on all."""
-    lines = (ROOT / "benchmarks" / "memory_talks.jsonl").read_text(encoding="utf-8").splitlines()
-    talks = [json.loads(line) for line in lines]
-    random = np.random.default_rng(0)
+    talks, random = read_talks(), np.random.default_rng(0)
     rows: list[tuple[str, Vectors, Vectors]] = []
     for language in LANGUAGES:
         own = [one for one in talks if one["language"] == language]
@@ -134,6 +138,11 @@ def train_answers(embedder: Embedder) -> None:
                 near = [note(text, language, text) for text in one["turns"]]
                 found = note_features(question, near, embedder)
                 rows.append((language, found, np.zeros(len(near), dtype=bool)))
+    report_left_out(rows)
+
+
+def report_left_out(rows: list[tuple[str, Vectors, Vectors]]) -> None:
+    """Print the weights without each language and with all, and how often the best row is right."""
     for out in (*LANGUAGES, ""):
         used = [row for row in rows if row[0] != out]
         weights = logistic(
@@ -155,7 +164,86 @@ def train_answers(embedder: Embedder) -> None:
                   f"answered without {np.mean(absent):.3f}")  # fmt: skip
 
 
-def logistic(given: Vectors, wanted: Vectors) -> Vectors:
+def read_pairs() -> list[tuple[str, str, str, bool]]:
+    """Return languages, earlier and later statements, and whether the later takes its place."""
+    text = (ROOT / "scripts" / "statements" / "changes.tsv").read_text(encoding="utf-8")
+    rows = [line.split("\t") for line in text.splitlines()]
+    pairs = [(row[0], row[1], row[2], row[3] == "1") for row in rows]
+    for one in read_talks():
+        if one["kind"] in ("correction", "two"):
+            turns = one["turns"]
+            pairs.append((one["language"], turns[0], turns[-1], one["kind"] == "correction"))
+    return pairs
+
+
+def read_talks() -> list[dict[str, Any]]:
+    """Return the talks on which memory was built."""
+    lines = (ROOT / "benchmarks" / "memory_talks.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def fit_changes(pairs: list[tuple[str, str, str, bool]], embedder: Embedder) -> None:
+    """Write what tells sentences that say of a change: words of change teach it those alike."""
+    sentences: list[str] = []
+    labels: list[bool] = []
+    for language in LANGUAGES:
+        found = [text for text, kept in zip(*read_lines(language), strict=True) if kept]
+        sentences += found
+        labels += [
+            marks_change(one, language, surely=True) or begins_correction(one, language)
+            for one in found
+        ]
+    for _, earlier, later, replaces in pairs:
+        sentences += [earlier, *(3 if replaces else 1) * [later]]
+        labels += [False, *(3 if replaces else 1) * [replaces]]
+    vectors = embedder.embed_documents(sentences)
+    mean = vectors.mean(0)
+    weights = logistic((vectors - mean) * SCALE, np.array(labels, dtype=float), decay=1e-3)
+    np.savez(CHANGES, mean=mean.astype(np.float16), weights=weights[:-1].astype(np.float16),
+             constant=weights[-1])  # fmt: skip
+
+
+def train_changes(embedder: Embedder) -> None:
+    """Report each language left out, and print the weights fitted on all."""
+    pairs, random = read_pairs(), np.random.default_rng(0)
+    fit_changes(pairs, embedder)
+    talks = [one for one in read_talks() if len(one["turns"]) == 1]
+    rows: list[tuple[str, Vectors, Vectors]] = []
+    for language in LANGUAGES:
+        told = [one["turns"][0] for one in talks
+                if one["language"] == language and one["kind"] in ("keep", "yesno")]  # fmt: skip
+        junk = [one["turns"][0] for one in talks
+                if one["language"] == language and one["kind"] == "junk"]  # fmt: skip
+        own = [pair for pair in pairs if pair[0] == language]
+        # What is stated or said after another thing replaces nothing.
+        own += [(language, str(random.choice(told)), one, False) for one in (*told, *junk)]
+        for _, earlier, later, replaces in own:
+            for _ in range(3 if replaces else 2):
+                beside = random.permutation(told)[: int(random.integers(0, 5))].tolist()
+                notes = [kept_note(earlier, language, "0")]
+                notes += [kept_note(one, language, one) for one in beside if one != later]
+                begins = replaces and begins_correction(later, language)
+                last = "0" if begins or random.random() < 0.5 else ""
+                draft = NoteDraft(content=later, provenance=of_turn(later), language=language)
+                found = pair_features(draft, notes, last, embedder)
+                truth = np.array([replaces and one.note_id == "0" for one in notes])
+                rows.append((language, found, truth))
+    report_left_out(rows)
+
+
+def kept_note(text: str, language: str, name: str) -> Note:
+    """Return a statement as the note that is kept of it."""
+    day = "2026-01-01T00:00:00+00:00"
+    return Note(content=text, provenance=of_turn(text), language=language, note_id=name,
+                tenant="t", owner="o", created_at=day, changed_at=day)  # fmt: skip
+
+
+def of_turn(text: str) -> TurnSource:
+    """Return that a text is what a turn states."""
+    return TurnSource(conversation="c", run_id="r", quote=text)
+
+
+def logistic(given: Vectors, wanted: Vectors, decay: float = 1e-4) -> Vectors:
     """Return weights and, last, the constant of a logistic regression."""
     rows = torch.tensor(np.hstack([given, np.ones((len(given), 1))]), dtype=torch.float64)
     truth = torch.tensor(wanted, dtype=torch.float64)
@@ -166,7 +254,7 @@ def logistic(given: Vectors, wanted: Vectors) -> Vectors:
         steps.zero_grad()
         odds = rows @ weights
         found = torch.nn.functional.binary_cross_entropy_with_logits(odds, truth)
-        found = found + 1e-4 * (weights[:-1] ** 2).sum()
+        found = found + decay * (weights[:-1] ** 2).sum()
         found.backward()
         return found
 
@@ -185,4 +273,4 @@ def note(text: str, language: str, name: str) -> Evidence:
 
 if __name__ == "__main__":
     opened = open_embedder(load_settings()[0])
-    {"worth": train_worth, "answers": train_answers}[sys.argv[1]](opened)
+    {"worth": train_worth, "answers": train_answers, "changes": train_changes}[sys.argv[1]](opened)

@@ -21,9 +21,9 @@ from reasoning.recommend.factors import (
     add_taste,
     choose_different,
     score_candidates,
+    write_reasons,
 )
 from reasoning.recommend.need import Need, read_need
-from reasoning.recommend.reasons import write_reasons
 from tools.search import FIND_CANDIDATES
 from tools.toolbox import Toolbox, joined_specs
 from tools.types import ToolError

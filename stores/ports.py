@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from stores.lock import OwnerLock
     from stores.runlog.conversations import Conversation, KeptTurn
     from stores.runlog.jobs import JobRows
-    from stores.runlog.ratings import DocumentRating
-    from stores.runlog.runs import Rating
+    from stores.runlog.runs import DocumentRating, Rating
     from stores.runlog.sources import SourceRows
     from stores.sqlite.access_lists import AccessList
     from stores.sqlite.catalogue import Collection

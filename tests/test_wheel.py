@@ -16,7 +16,7 @@ import pytest
 from commands import ROOT
 
 ROOMS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-NOT_RUN = ("examples/build_library_files.py", "examples/README.md", "examples/other_tenant")
+NOT_RUN = ("examples/README.md", "examples/other_tenant")
 
 
 def of_rooms() -> list[Path]:

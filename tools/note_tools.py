@@ -34,7 +34,7 @@ class Memory:
 
     def __init__(self, notes: Notes, embedder: Embedder | None) -> None:
         self.notes = notes
-        self._embedder = embedder
+        self.embedder = embedder
 
     def remember(self, auth: AuthContext, drafts: Sequence[NoteDraft]) -> list[Note]:
         """Write notes, and embed those that have no vector yet."""
@@ -47,7 +47,7 @@ class Memory:
 
     def embed(self, auth: AuthContext) -> None:
         """Embed the notes of a caller that have no vector of this model, as far as it answers."""
-        embedder = self._embedder
+        embedder = self.embedder
         if embedder is None:
             return
         texts = self.notes.unembedded_notes(auth, embedder.model_id)
@@ -67,11 +67,11 @@ class Memory:
         self, auth: AuthContext, text: str, limit: int, *, current: bool = True
     ) -> list[FoundNote]:
         """Return the notes that mean what a text means, best first; none without an embedder."""
-        if self._embedder is None:
+        if self.embedder is None:
             return []
         self.embed(auth)
         with suppress(ModelError):
-            vector, model = self._embedder.embed_query(text), self._embedder.model_id
+            vector, model = self.embedder.embed_query(text), self.embedder.model_id
             return self.notes.find_by_vector(auth, model, vector, limit, current=current)
         return []
 

@@ -18,8 +18,8 @@ from core.metadata import MOST_FILTERS as MOST
 from core.profile import ToolProfile
 from core.time_limit import TimeUpError
 from core.types import Evidence, FrozenModel, ToolSpec
-from retrievers.channels import TEXT, VECTOR, serves
 from retrievers.expansion import fuse_wordings, reciprocal_ranks
+from retrievers.fusion import TEXT, VECTOR, serves
 from retrievers.hybrid import hybrid_search
 from retrievers.pipelines import CLASSIC_VOTERS, classic_search
 from retrievers.stages import trace_stage

@@ -16,8 +16,8 @@ from core.metadata import ALL_PARTS, EXTRACTS, LABELS
 from core.types import Evidence, FrozenModel
 from languages.language import find_language
 from models.vectors import central
-from retrievers.channels import TEXT, VECTOR
 from retrievers.extracts import Extract, central_sentences
+from retrievers.fusion import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Query
 from stores.sqlite.listing import DocumentName
@@ -33,7 +33,7 @@ from tools.naming import (
     find_section,
     parts_of,
 )
-from tools.record_rows import row_evidence
+from tools.query_records import row_evidence
 from tools.types import Tool, ToolResult
 
 # Chosen, not measured:

@@ -16,14 +16,12 @@ from core.settings import Settings
 from core.time_limit import TimeLimit, TimeUpError, limited_time
 from core.types import Evidence, FieldInfo, TermWeights, ToolSpec
 from models.vectors import Vectors
-from retrievers.channels import VECTOR
-from retrievers.fusion import RRF_CONSTANT
+from retrievers.fusion import RRF_CONSTANT, VECTOR
 from retrievers.spelling import corrections, is_visible
 from retrievers.stages import RERANK, rerank
 from retrievers.types import Index, Query, Searched
 from tools.note_tools import KeywordSearch, ReadMemory, SemanticSearch
-from tools.query_records import QueryRecords
-from tools.record_rows import together
+from tools.query_records import QueryRecords, together
 from tools.results import Results
 from tools.search import FindCandidates, ReadDocument, Search, SearchClassic, SearchTree
 from tools.summarise import Summarise

@@ -18,7 +18,7 @@ from graph.build import build_graph
 from graph.context import Context, PipelineName
 from graph.recording import Recording
 from graph.replay import Replayed, replay_run
-from stores.runlog.changes import changed_since
+from stores.runlog.runs import changed_since
 
 if TYPE_CHECKING:
     from app.session import Session

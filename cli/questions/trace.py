@@ -36,7 +36,7 @@ from core.types import Plan, SubQuestion
 from display.runs import run_page
 from display.why import explain
 from reasoning.planning.compiler import render_operation
-from stores.runlog.changes import changed_since
+from stores.runlog.runs import changed_since
 
 NEWEST = 15  # runs, chosen to fit a screen
 PAGES = (".html",)

@@ -16,9 +16,8 @@ from cli.server.running import placed, shown
 from cli.terminal.output import agreed, asks, checked_out, print_json, stdout, write_files
 from core.errors import CallerError
 from core.question import joined_names
-from serve.study.advice import advised_profile, advised_study
 from serve.study.page import study_page
-from serve.study.study import Study
+from serve.study.study import Study, advised_profile, advised_study
 
 if TYPE_CHECKING:
     from app.session import Session

@@ -12,7 +12,7 @@ from pydantic import Field
 from core.errors import DocumentError, shorten
 from core.fields.ingest import IngestSettings
 from core.types import FrozenModel
-from ingest.loaders.engines import engines_for
+from ingest.loaders.tesseract import engines_for
 
 if TYPE_CHECKING:
     from core.settings import Settings

@@ -9,10 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from core.errors import DocumentError
-from ingest.loaders.engines import CYRILLIC, HINT, RAPID, TESSERACT
 from ingest.loaders.limits import LoadLimits, report_damage
 from ingest.loaders.ocr_lines import TextLine, is_read, text_of_lines
-from ingest.loaders.tesseract import Tesseract
+from ingest.loaders.tesseract import CYRILLIC, HINT, RAPID, TESSERACT, Tesseract
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -20,10 +20,10 @@ from pypdfium2 import raw
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
-from ingest.loaders.engines import HINT
 from ingest.loaders.limits import LoadLimits, because, check_pages
 from ingest.loaders.ocr import PictureReader
 from ingest.loaders.outline import CELL
+from ingest.loaders.tesseract import HINT
 from ingest.loaders.text.plain_text import first_short_line
 from ingest.loaders.visibility import WHITE, Colour, is_legible
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import combinations, pairwise
 
+from core.language.words import readings
 from reasoning.claims.alignment import same
-from reasoning.claims.edits import DATED, contradict
+from reasoning.claims.edits import DATED, cases_of, contradict
 from reasoning.claims.numbers import NumberEdits
 from reasoning.claims.operators import OperatorEdits
-from reasoning.claims.tokens import CLOSED, FUNCTION, MONTH, NAME, NUMBER, WORD, ClaimToken
+from reasoning.claims.tokens import CLOSED, FUNCTION, MONTH, NAME, NUMBER, UNIT, WORD, ClaimToken
 
 ENDING = frozenset(";；")
 DIVIDING = frozenset(",，") | ENDING  # a dash stands for a verb
+MINIMAL = 2  # words of a part that leaves out a verb
 FIELD = frozenset(":：|")
 
 
@@ -68,7 +71,7 @@ class ClauseEdits(NumberEdits, OperatorEdits):
         for marks in (DIVIDING, ENDING):
             parts = self._clauses(self._text, marks)
             for (row, one), (beside, other) in combinations(drawn, 2):
-                if ours[row] != ours[beside] or self._is_like(one, other):
+                if ours[row] != ours[beside] or self._is_of_kind(one, other):
                     continue
                 # Within one part only numbers and dates go with what is nearest.
                 counted = self._text[one].role in DATED and self._text[other].role in DATED
@@ -86,6 +89,43 @@ class ClauseEdits(NumberEdits, OperatorEdits):
                     return f"{self._text[one].text} goes with {self._text[near].text} in the quote"
         return ""
 
+    @cached_property
+    def _elliptic(self) -> frozenset[int]:
+        """Return what stands in a part that leaves out what an earlier one says, and is claimed so.
+
+        "The deposit is $150 for a bicycle and $40 for a helmet": for a helmet it is $40.
+        """
+        parts = self._clauses(self._text, DIVIDING)
+        kept = [at for at in sorted(self._covered)
+                if self._text[at].is_content and self._text[at].role != UNIT]  # fmt: skip
+        found: set[int] = set()
+        for own in {parts[at] for at in kept}:
+            inside = [at for at in kept if parts[at] == own]
+            whole = [at for at, part in enumerate(parts) if part == own]
+            others = {parts[at] for at in kept} - {own}
+            if len(inside) < MINIMAL or len(others) != 1 or self._has_verb(whole):
+                continue
+            rivals = [at for at in self._free if parts[at] in others and parts[at] < own]
+            answered = sum(any(self._is_like(at, rival) for rival in rivals) for at in inside)
+            if answered >= len(inside) - 1:
+                found |= {*whole}
+        return frozenset(found)
+
+    def _is_of_another_clause(self, row: int, place: int) -> bool:
+        return place not in self._elliptic and super()._is_of_another_clause(row, place)
+
+    def _counts_same(self, row: int, place: int) -> bool:
+        return place in self._elliptic or super()._counts_same(row, place)
+
+    def _has_verb(self, places: Iterable[int]) -> bool:
+        """Tell whether there is a verb, in a language whose dictionary tells."""
+        dictionary = self._words.known.dictionary
+        return bool(dictionary) and any(
+            form.pos == "VERB"
+            for at in places
+            for form in readings(self._text[at].word, dictionary)[:1]
+        )
+
     def _own(self, one: int, other: int, places: Iterable[int]) -> tuple[int | None, int | None]:
         """Return, of some places, what answers to the second of two words, and to the first.
 
@@ -96,24 +136,32 @@ class ClauseEdits(NumberEdits, OperatorEdits):
         far = next((at for at in reversed(free) if self._is_like(one, at)), None)
         return near, far
 
-    def _is_like(self, place: int, at: int) -> bool:
+    def _is_of_kind(self, place: int, at: int) -> bool:
         """Tell whether two words of the evidence are of one kind: two dates, two opposites."""
         one, other = self._text[place], self._text[at]
-        if contradict(one, other, self._words):
-            return True
         if one.role == other.role == NUMBER:
             ours, theirs = self._unit(self._text, place), self._unit(self._text, at)
             if ours is None or theirs is None:
                 return ours is theirs and self._is_of_year(one) == self._is_of_year(other)
             return same(ours, theirs)
-        if one.role == other.role and one.role in (MONTH, NAME):
+        alike = one.role == other.role and one.role in (MONTH, NAME)
+        return alike or contradict(one, other, self._words)
+
+    def _is_like(self, place: int, at: int) -> bool:
+        """Tell whether two words are of one kind, or stand alike in their parts."""
+        one, other = self._text[place], self._text[at]
+        if self._is_of_kind(place, at):
             return True
         if {one.role, other.role} - {WORD, NAME}:
             return False
         if self._preposed(self._text, place) and self._preposed(self._text, at):
             return self._text[place - 1].word == self._text[at - 1].word
-        verbs = self._words.known.dictionary and self._may_be_verb(one) and self._may_be_verb(other)
-        return bool(verbs) or (self._leads(place) and self._leads(at))
+        dictionary = self._words.known.dictionary
+        if dictionary and self._may_be_verb(one) and self._may_be_verb(other):
+            return True
+        if dictionary and not cases_of(one, dictionary).isdisjoint(cases_of(other, dictionary)):
+            return True
+        return self._leads(place) and self._leads(at)
 
     def _leads(self, place: int) -> bool:
         """Tell whether a word is the first of its part."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from reasoning.claims.clauses import ClauseEdits
 from reasoning.claims.order import OrderEdits
 from reasoning.claims.roles import RoleEdits
 from reasoning.claims.wording import WordEdits
 
 
-class Judge(ClauseEdits, RoleEdits, OrderEdits, WordEdits):
+class Judge(RoleEdits, OrderEdits, WordEdits):
     """Judge one alignment; `reason` is "" where the claim says nothing else than its evidence."""
 
     def reason(self) -> str:

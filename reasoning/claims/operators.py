@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from core.language.words import readings
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import Edits
-from reasoning.claims.tokens import CLOSED, MONTH, NUMBER, OPERATOR, WORD, ClaimToken
+from reasoning.claims.tokens import CLOSED, MONTH, NAME, NUMBER, OPERATOR, WORD, ClaimToken
 from reasoning.claims.words import RELATIONS, WIDE, Sense
 
 ORDER = "order"  # of what is left out: "after they have paid"
@@ -74,7 +74,7 @@ class OperatorEdits(Edits):
             holds = self._holds_for_all if sense.group in {*WIDE, ORDER} else self._holds_for_kept
             if holds(place):
                 return self._differs(sense, self._text[place].text)
-        return self._time_left_out()
+        return self._time_left_out() or self._scope_left_out()
 
     def _time_left_out(self) -> str:
         """Find a time that comes again left out of what is generally so: "on Sundays"."""
@@ -87,13 +87,74 @@ class OperatorEdits(Edits):
                 return f"the quote says it of a time ({one.text})"
         return ""
 
+    def _scope_left_out(self) -> str:
+        """Find what limits a general statement, or says whose it is, left out.
+
+        That is "who …" without a comma behind what the claim keeps, a bound before all that it
+        keeps ("above 39 °C"), or an aside that names somebody ("as Ortega writes").
+        """
+        words = self._words
+        for place in self._free:
+            one, before = self._text[place], self._text[max(0, place - 1)]
+            opens = not place or bool(CLOSED & set(one.before)) or before.place != one.place
+            named = self._text[place + 1 : place + 2]
+            aside = one.word in words.source_leads and opens and place + 1 in self._free
+            if aside and named and named[0].role == NAME and self._holds_for_all(place):
+                return f"the claim and the quote differ in attribution ({named[0].text})"
+            if self._is_over(place):
+                continue
+            kept = place - 1 in self._covered and before.is_content and not opens
+            restricts = (one.word in words.restrictive and kept) or self._describes_many(place)
+            if restricts and self._is_clause_left_out(place):
+                return f"the quote says it only of those {one.text}"
+            if self._bounds(place) and self._leads_sentence(place):
+                return f"the quote says it of what is {one.text}"
+        return ""
+
+    def _describes_many(self, place: int) -> bool:
+        """Tell whether a clause behind a comma says which of many: «ученики, которые …»."""
+        dictionary, before = self._words.known.dictionary, self._text[max(0, place - 1)]
+        if not dictionary or place - 1 not in self._covered or "," not in self._text[place].before:
+            return False
+        many = any(one.pos == "NOUN" and one.number == "plur"
+                   for one in readings(before.word, dictionary)[:1])  # fmt: skip
+        forms = readings(self._text[place].word, dictionary)[:1]
+        relative = not self._words.restrictive.isdisjoint(self._text[place].keys)
+        return many and (relative or any(one.pos == "PRTF" for one in forms))
+
+    def _is_clause_left_out(self, place: int) -> bool:
+        following = self._after(self._text, place)
+        return following is not None and following in self._free
+
+    def _bounds(self, place: int) -> bool:
+        """Tell whether a word compares with a number that is left out: "above 39"."""
+        one, then = self._text[place], self._text[place + 1 : place + 3]
+        compares = any(
+            sense.group == "bound" or sense.group.startswith(RELATIONS) for sense in one.senses
+        )
+        numbers = [at for at, each in enumerate(then, place + 1) if each.role == NUMBER]
+        return compares and bool(numbers) and numbers[0] in self._free
+
+    def _leads_sentence(self, place: int) -> bool:
+        """Tell whether a word is of a phrase with a preposition before all that a claim keeps."""
+        own = self._text[place].place
+        first = next(one for one in self._text if one.place == own)
+        if first.word not in self._words.prepositions:
+            return False
+        kept = [at for at in self._covered if self._text[at].place == own]
+        kept = [at for at in kept if self._text[at].is_content]
+        return bool(kept) and min(kept) > place
+
     def _recurs(self, place: int) -> bool:
         """Tell whether a word of the evidence is a month without a year, a weekday or a season."""
         one, words = self._text[place], self._words
         grouped = any(sense.group in words.recurring_groups for sense in one.senses)
         beside = self._text[max(0, place - 2) : place + 3]
         dated = any(each.role == NUMBER and any(map(OF_YEAR.match, each.keys)) for each in beside)
-        return grouped or ((one.role == MONTH or one.word in words.recurring) and not dated)
+        return grouped or (
+            (one.role == MONTH or not words.recurring.isdisjoint({one.word, *one.keys}))
+            and not dated
+        )
 
     def _sequence(self, place: int) -> Sense | None:
         """Return what a word says that tells what comes first: "after", in the evidence."""
@@ -123,7 +184,14 @@ class OperatorEdits(Edits):
             if one.word not in known or row in self._partner or after not in self._partner:
                 continue
             place = self._partner[after]
-            lead = next((at for at in range(place - 1, -1, -1) if self._text[at].is_content), -1)
+            lead = next(
+                (
+                    at
+                    for at in range(place - 1, -1, -1)
+                    if self._text[at].is_content and self._text[at].word not in known
+                ),
+                -1,
+            )
             leads = [self._text[at] for at in range(lead + 1, place)]
             led = [each for each in leads if each.word in known or self._ends_range(each, place)]
             starts = any(

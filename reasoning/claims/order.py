@@ -5,14 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 
 from reasoning.claims.alignment import same
-from reasoning.claims.edits import CONTENT, DATED, NEIGHBOURS, Edits, cases_of, contradict
+from reasoning.claims.clauses import ClauseEdits
+from reasoning.claims.edits import CONTENT, DATED, NEIGHBOURS, cases_of, contradict
 from reasoning.claims.tokens import CLOSED, FUNCTION, NAME, NUMBER, WORD, ClaimToken
 from reasoning.claims.words import OPPOSITES, RELATIONS
 
 LONGEST_SUBJECT = 2  # words before the last of a subject; chosen, not measured
 
 
-class OrderEdits(Edits):
+class OrderEdits(ClauseEdits):
     """Judge the order of an alignment."""
 
     def _elsewhere(self) -> str:
@@ -93,6 +94,7 @@ class OrderEdits(Edits):
                     and self._may_be_noun(one) == self._may_be_noun(other)
                     and (apart or (crossed and not cased))
                     and not any(same(other, mine) for mine in self._claim)
+                    and place not in self._elliptic
                 ):
                     return f"{one.text} stands for {other.text} in the quote"
         return ""
@@ -107,7 +109,8 @@ class OrderEdits(Edits):
                     return stranger
                 continue
             if last < first:
-                if self._leaves_out_its_own(first, last) and not self._is_divided(row, beside):
+                own = self._leaves_out_its_own(first, last) and first not in self._elliptic
+                if own and not self._is_divided(row, beside):
                     return f"{self._claim[row].text} is of another clause in the quote"
                 continue
             if any(one.word in self._words.breaks for one in self._claim[row + 1 : beside]):

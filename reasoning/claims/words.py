@@ -67,6 +67,9 @@ class ClaimWords:
         self.proform_leads = frozenset(raw.get("proform_leads", ()))
         self.definite = frozenset(raw.get("definite", ()))
         self.breaks = frozenset(raw.get("breaks", ()))
+        self.source_leads = frozenset(raw.get("source_leads", ()))
+        which = raw.get("restrictive", ())
+        self.restrictive = frozenset(form for word in which for form in (word, self.key(word)))
         self.joins = frozenset(raw.get("joins", ()))
         self.complementizers = frozenset(raw.get("complementizers", ()))
         self.prepositions = frozenset(raw.get("prepositions", ()))
@@ -87,7 +90,7 @@ class ClaimWords:
         for group, side, entry in _entries(raw):
             self._add(entry, Sense(group, side))
         named = [str(word) for word in raw.get("recurring", ())]
-        self.recurring = frozenset(named)
+        self.recurring = frozenset(form for word in named for form in (word, self.key(word)))
         self.recurring_groups = frozenset(
             sense.group
             for word in named

@@ -154,7 +154,8 @@ def _named(wanted: QueryTerms, grade: Grade, sentence: Sentence | None, beside: 
     if grade.grade < PARTLY or sentence is None or wanted.wants == "topic":
         return grade
     lacking = [one for one in wanted.codes if one.casefold() not in beside]
-    if sentence.evidence.language == wanted.language:
+    # What a note says is not in the collection.
+    if sentence.evidence.language == wanted.language and sentence.evidence.kind != NOTE:
         lacking += wanted.unknown_names
     if sentence.read is None or sentence.odds < TRUSTED:
         lacking += lacking_things(wanted, sentence, beside)

@@ -13,7 +13,7 @@ import jwt
 
 from core.auth import AuthContext, checked_name
 from core.errors import CallerError, OperatorError
-from core.fields.oidc import is_secure, paired
+from core.fields.serve import is_secure, paired
 from core.settings import Settings
 from serve.errors import NotAuthenticated
 from serve.telemetry.logs import log

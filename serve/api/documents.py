@@ -17,8 +17,8 @@ from core.errors import CallerError
 from serve.errors import NotFound, Refused
 from serve.searching import passages_on_record
 from serve.services import AppState, Caller, DocumentWriter, Services, check_standing, with_role
-from serve.study.advice import advised_study
 from serve.study.page import study_page
+from serve.study.study import advised_study
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import WriteAccess
 

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client import Counter as Counted
 
 from core.trace import RunRecord
-from retrievers.channels import VECTOR
+from retrievers.fusion import VECTOR
 
 
 class Recent:

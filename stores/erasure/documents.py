@@ -17,9 +17,8 @@ from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import ALIAS_OF, IS_ROW, WriteAccess, is_called
 from stores.sqlite.rows import NEXT, PREVIOUS
-from stores.sqlite.set_lists import drop_list
 from stores.sqlite.sums import VECTORS, sign
-from stores.sqlite.writer import remove_document
+from stores.sqlite.writer import drop_list, remove_document
 
 # Characters of a neighbour's text by which it is known again; chosen, not measured.
 SEEN = 60

@@ -35,8 +35,7 @@ from stores.sqlite.permissions import (
     shown_id,
 )
 from stores.sqlite.rows import document_key
-from stores.sqlite.set_lists import drop_lists
-from stores.sqlite.writer import Writer, bump
+from stores.sqlite.writer import Writer, bump, drop_lists
 
 if TYPE_CHECKING:
     from stores.segments.search import SegmentSearch

@@ -1,4 +1,4 @@
-"""Finished runs with their steps, and what readers thought of them."""
+"""Finished runs with their steps, and what readers thought of them and of documents."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from core.auth import AuthContext
-from core.errors import CallerError, OperatorError
+from core.errors import AbsentError, CallerError, OperatorError
 from core.metadata import ROW
+from core.question import names_of
 from core.recall import NOTE
 from core.trace import RunRecord, Step
 from stores.erasure.redaction import NOTE_NOTICE, NOTICE, redacted
 from stores.erasure.rewriting import phrase_occurs_elsewhere
 from stores.erasure.traces import living_passages
+from stores.ports import Catalogue
 from stores.runlog.history import KEPT, access_of, closed_runs, collection_ids, kept
 from stores.sqlite.database import CataloguePart
 from stores.sqlite.permissions import Parameters, is_shown_as, permission_filter, shown_id
@@ -218,3 +220,84 @@ class FeedbackNotes(CataloguePart):
                    AND n.id > :after AND n.sum IS {OPINION} ORDER BY n.id LIMIT :page""",
             {"tenant": tenant, "user": user, "after": after, "page": PAGE},
         )
+
+
+# In front of the key of a document, where opinions on runs have the id of one.
+PREFIX = "document:"
+
+
+class DocumentRating(NamedTuple):
+    """Hold what a user thinks of a document; `passage` is the id of its first text."""
+
+    key: str
+    document_id: str
+    title: str
+    rating: Rating
+    created_at: str
+    passage: str
+
+    def describe(self) -> dict[str, str]:
+        """Return it as its user exports it."""
+        return {name: str(getattr(self, name)) for name in self._fields[1:5]}
+
+
+class Ratings(FeedbackNotes):
+    """Keep one opinion for each user and document; a later one replaces it."""
+
+    def rate_document(
+        self, auth: AuthContext, collection_id: int, document_id: str, rating: Rating
+    ) -> None:
+        condition, parameters = permission_filter(auth, collection_id)
+        shown = shown_id(self._database.read(), auth, collection_id)
+        row = self._one(
+            f"SELECT d.key FROM documents d WHERE {condition} AND {is_shown_as(shown, ':id')}",
+            {**parameters, "id": document_id},
+        )
+        if row is None:
+            raise AbsentError("there is no such document in this collection", value=document_id)
+        self.save_feedback(auth.tenant, auth.user, f"{PREFIX}{row['key']}", rating, "")
+
+    def list_ratings(
+        self, auth: AuthContext, collection_id: int, most: int = -1
+    ) -> list[DocumentRating]:
+        condition, parameters = permission_filter(auth.rights, collection_id)
+        shown = shown_id(self._database.read(), auth, collection_id)
+        rows = self._all(
+            f"""SELECT d.key, {shown} AS document_id, d.title, n.rating, n.created_at,
+                    (SELECT c.chunk_id FROM chunks c WHERE c.document = d.id
+                     ORDER BY c.kind = 'record', c.ordinal LIMIT 1) AS passage
+                FROM feedback n CROSS JOIN documents d ON n.run_id = '{PREFIX}' || d.key
+                WHERE n.tenant = :own_tenant AND n.user = :own_user AND n.sum IS {OPINION}
+                    AND {condition}
+                ORDER BY n.created_at DESC, n.id DESC LIMIT :most""",
+            {**parameters, "own_tenant": auth.tenant, "own_user": auth.user, "most": most},
+        )
+        return [DocumentRating(*row) for row in rows if row["passage"] is not None]
+
+    def delete_ratings(self, auth: AuthContext) -> int:
+        with self._database.write() as connection:
+            return connection.execute(
+                f"""DELETE FROM feedback WHERE tenant = ? AND user = ?
+                    AND substr(run_id, 1, {len(PREFIX)}) = '{PREFIX}'""",
+                (auth.tenant, auth.user),
+            ).rowcount
+
+
+def changed_since(run: RunRecord, catalogue: Catalogue, auth: AuthContext) -> list[str]:
+    """Say how many passages of a run have another text by now, or are gone; nothing for none.
+
+    Nor of a run whose details are withheld from the caller.
+    """
+    if run.result.get("withheld") or catalogue.index_version() == run.index_version:
+        return []
+    kept = {one.chunk_id: one.text for one in run.evidence if one.kind != ROW}
+    for collection in catalogue.collections(auth.tenant):
+        if collection.name in names_of(run.collection):
+            for name, one in catalogue.evidence(auth, collection.id, list(kept)).items():
+                if kept.get(name) == one.text:
+                    del kept[name]
+    if not kept:
+        return []
+    return [
+        f"the documents have changed since: passages that read otherwise or are gone: {len(kept)}"
+    ]

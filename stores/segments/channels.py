@@ -196,7 +196,7 @@ def _none() -> Integers:
 
 
 # A name in more than this share of the chunks links nothing; searched with those of
-# retrievers/links.py.
+# retrievers/hybrid.py.
 HUB_SHARE = 0.01
 HUB_LEAST = 3  # names in up to so many chunks always link them; chosen, as is the next
 HUB_MOST = 1000  # names in more chunks than this never do

@@ -25,9 +25,8 @@ from stores.sqlite.permissions import (
     permission_filter,
     shown_id,
 )
-from stores.sqlite.set_lists import note_list
 from stores.sqlite.sums import DOCUMENT, sign
-from stores.sqlite.writer import bump
+from stores.sqlite.writer import bump, note_list
 
 # What was remembered of the fields that a caller may see stands under this number.
 CHANGED = """INSERT INTO meta VALUES ('acl_changes', '1')

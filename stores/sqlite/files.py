@@ -18,9 +18,15 @@ from stores.sqlite.database import CataloguePart
 from stores.sqlite.embeddings import Vector, store_sentences, store_vectors
 from stores.sqlite.permissions import OPERATOR, WriteAccess, add_alias, alias_of
 from stores.sqlite.rows import ChunkRow, DocumentRow, FileRow
-from stores.sqlite.set_lists import carry_list
 from stores.sqlite.sums import FILE, sign
-from stores.sqlite.writer import bump, find_document, remove_document, replace_document, unswept
+from stores.sqlite.writer import (
+    bump,
+    carry_list,
+    find_document,
+    remove_document,
+    replace_document,
+    unswept,
+)
 
 PAGE = 500  # rows read at once; chosen, not measured: memory stays small beside a batch of chunks
 DOCUMENTS = 100  # with all their texts read at once; chosen, not measured

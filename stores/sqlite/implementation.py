@@ -19,8 +19,7 @@ from stores.lock import OwnerLock
 from stores.runlog.conversations import Conversations
 from stores.runlog.jobs import JobRows
 from stores.runlog.notes import KeptNotes
-from stores.runlog.ratings import Ratings
-from stores.runlog.runs import Runs
+from stores.runlog.runs import Ratings, Runs
 from stores.runlog.sources import SourceRows
 from stores.sqlite.access_lists import AccessLists
 from stores.sqlite.catalogue import VisiblePassages

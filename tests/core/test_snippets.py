@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.language.snippets import Snippet, read_snippet
+from core.language.identifiers import Snippet, read_snippet
 
 PYTHON = """I get this, what should I do?
 Traceback (most recent call last):

@@ -24,7 +24,7 @@ from graph.recording import Recording, decoded
 from graph.replay import Replayed, replay_run
 from reasoning.types import Turn
 from stores.erasure.documents import named_document
-from stores.runlog.changes import changed_since
+from stores.runlog.runs import changed_since
 from stores.store import parts
 
 PUMP = "The pump of the zyxovent has a maximum pressure of 8451 bar. Ann Wick maintains it."

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.arrange import book_keys, isbns, plain, print_of, text_keys
+from ingest.pipeline import book_keys, isbns, plain, print_of, text_keys
 from stores.sqlite.quality import FILE, ID, ISBN, TITLE
 
 WORDS = st.lists(st.text("abcdефгї中文123", min_size=1, max_size=8), min_size=1, max_size=8)

@@ -14,10 +14,9 @@ from pptx import Presentation
 from core.distribution import install_command
 from core.errors import DocumentError
 from ingest.loaders import ocr
-from ingest.loaders.engines import engines_for
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.ocr_lines import TextLine, is_read, text_of_lines
-from ingest.loaders.tesseract import installed_languages
+from ingest.loaders.tesseract import engines_for, installed_languages
 from ingest.sandbox.pool import Sandbox
 
 RAPID = LIMITS.model_copy(update={"ocr": "rapidocr", "max_file_mb": 8})

@@ -19,8 +19,8 @@ from pypdf.generic import (
 )
 
 from core.errors import DocumentError
-from ingest.loaders.engines import HINT
 from ingest.loaders.pdf import check_readable, ranges
+from ingest.loaders.tesseract import HINT
 
 PICTURE = b"q 100 0 0 100 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
 

@@ -9,7 +9,7 @@ import pytest
 from loading import LIMITS, loaded
 
 from core.metadata import TABLE_FORMAT
-from ingest.loaders.tables import table_records
+from ingest.loaders.parse import table_records
 from ingest.types import Block, ParsedDocument
 
 PLAN = """# Hall 2

@@ -6,7 +6,7 @@ import pytest
 
 from ingest.loaders.outline import Outline
 from ingest.loaders.text import plain_text
-from ingest.loaders.text.chapters import add_plain_text
+from ingest.loaders.text.plain_text import add_plain_text
 
 
 def sections(text: str) -> list[tuple[str, str]]:

@@ -6,7 +6,9 @@ import pytest
 
 from core.language.detect import detect_language
 from core.notes import Note, NoteDraft, TurnSource
-from reasoning.corrections import gives_other_value, takes_place_of
+from core.settings import load_settings
+from models.loading import open_embedded
+from reasoning.corrections import LEAST, gives_other_value, superseding_odds
 
 
 def note(text: str, language: str) -> Note:
@@ -16,11 +18,13 @@ def note(text: str, language: str) -> Note:
     return Note(content=text, provenance=source, language=language, **kept)  # type: ignore[arg-type]
 
 
-def takes(earlier: str, later: str, *, last: bool = False, nearest: bool = True) -> bool:
+def takes(earlier: str, later: str, *, last: bool = False, embedded: bool = True) -> bool:
     language = detect_language(earlier)
     source = TurnSource(conversation="c", run_id="r", quote=later)
     draft = NoteDraft(content=later, provenance=source, language=language)
-    return takes_place_of(draft, note(earlier, language), last=last, nearest=nearest)
+    embedder = open_embedded(load_settings()[0]) if embedded else None
+    notes = [note(earlier, language)]
+    return superseding_odds(draft, notes, "n" if last else "", embedder)[0] > LEAST
 
 
 @pytest.mark.parametrize(
@@ -71,7 +75,6 @@ def test_what_is_of_another_thing_does_not(earlier: str, later: str) -> None:
 )
 def test_a_few_words_give_the_last_statement_another_value(earlier: str, later: str) -> None:
     assert gives_other_value(later, detect_language(earlier), earlier)
-    assert takes(earlier, later, last=True, nearest=False)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from reasoning.recommend.factors import (
     choose_different,
     read_factors,
     score_candidates,
+    write_reasons,
 )
 from reasoning.recommend.need import Need, read_need
-from reasoning.recommend.reasons import write_reasons
 from reasoning.recommend.roles import class_of_licence
 
 LICENCES = ["AGPL-3.0", "Apache-2.0", "Apache-2.0 / Commons-Clause", "BSD-3-Clause", "GPL-2.0",

@@ -27,7 +27,7 @@ from reasoning.rules.records.questions import read
 from reasoning.rules.records.schema import schema_of
 from reasoning.verification import unsupported_reason
 from stores.sqlite.record_conditions import Condition
-from tools.record_rows import RecordRow, together
+from tools.query_records import RecordRow, together
 
 
 def field(

@@ -200,3 +200,7 @@ def test_talk_of_others_leaves_almost_no_note_and_most_facts_of_theirs_one() -> 
 def test_a_value_may_hold_a_dot(language: str, text: str, value: str) -> None:
     found = stated_values(text, language).values()
     assert [text[slice(*span)] for span in found] == [value]
+
+
+def test_what_says_that_something_changed_gives_no_value() -> None:
+    assert not stated_values("The gate code was changed, it is 5150 now.", "en")

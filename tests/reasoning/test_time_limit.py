@@ -12,7 +12,7 @@ from core.settings import Settings
 from core.time_limit import TimeLimit, limited_time
 from core.types import SubQuestion
 from models.embeddings import Vectors
-from reasoning.rules import loading
+from reasoning.rules import reasoner
 from reasoning.rules.answering.relevance import TOGETHER, Relevance
 
 
@@ -57,6 +57,6 @@ def test_sentences_that_would_outlast_the_time_are_told_by_their_words() -> None
 
 
 def test_words_are_loaded_once_for_each_language() -> None:
-    loading.load_words("Wie lang ist das Becken?", Settings(), None)
-    loading.load_words("Какой длины бассейн?", Settings(), None)
-    assert "ru" in loading._loaded
+    reasoner.load_words("Wie lang ist das Becken?", Settings(), None)
+    reasoner.load_words("Какой длины бассейн?", Settings(), None)
+    assert "ru" in reasoner._loaded

@@ -12,7 +12,7 @@ from fakes import FakeEmbedder, document, write
 from core.auth import AuthContext
 from core.errors import ModelError
 from retrievers import expansion, hybrid
-from retrievers.channels import TEXT, VECTOR
+from retrievers.fusion import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
 from stores.sqlite.catalogue import Collection

@@ -10,7 +10,7 @@ from fakes import FakeEmbedder, document, write
 from core.auth import AuthContext
 from core.settings import Settings
 from core.types import Evidence
-from retrievers.channels import TEXT, VECTOR, serves
+from retrievers.fusion import TEXT, VECTOR, serves
 from retrievers.hybrid import hybrid_search
 from retrievers.pipelines import classic_search, elect
 from retrievers.types import Index, Query

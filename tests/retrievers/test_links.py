@@ -12,9 +12,8 @@ from tiers import examples
 from core.auth import AuthContext
 from core.settings import Settings
 from core.types import Evidence
-from retrievers.channels import TEXT, VECTOR
-from retrievers.hybrid import hybrid_search
-from retrievers.links import LINKS, MAX_NAMES, names_in, title_names
+from retrievers.fusion import TEXT, VECTOR
+from retrievers.hybrid import LINKS, MAX_NAMES, hybrid_search, names_in, title_names
 from retrievers.pipelines import run_pipeline
 from retrievers.types import Index, Query, RetrievalResult
 from stores.store import Store

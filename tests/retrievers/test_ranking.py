@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.settings import Settings
-from retrievers.channels import SENTENCE, TEXT, VECTOR
-from retrievers.fusion import rank_candidates
+from retrievers.fusion import SENTENCE, TEXT, VECTOR, rank_candidates
 
 BOTH = {VECTOR: 10, TEXT: 10}
 

@@ -10,9 +10,8 @@ import pytest
 
 from core.profile import Profile
 from core.settings import load_settings
-from serve.study.advice import WEIGHTS, advise, advised_profile
 from serve.study.page import figures, study_page
-from serve.study.study import Study, study
+from serve.study.study import WEIGHTS, Study, advise, advised_profile, study
 
 CODE = "import kite.sky\nfrom kite import wind\n\nkite.sky.launch(3)\nwind.read()"
 PROSE = "A kite flies in the wind. It needs a long line and a person who holds it well. " * 3

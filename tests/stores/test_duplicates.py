@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.auth import AuthContext
-from ingest.arrange import print_of
+from ingest.pipeline import print_of
 from stores.segments.view import hide_repeats
 
 

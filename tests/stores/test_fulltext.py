@@ -15,7 +15,7 @@ from rank_bm25 import BM25Okapi
 
 from core.auth import AuthContext
 from core.language.analysis import query_terms, terms
-from retrievers.channels import MAX_TERMS, TEXT
+from retrievers.fusion import MAX_TERMS, TEXT
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
 from stores.sqlite.fulltext import match_expression

@@ -33,7 +33,7 @@ from ingest.loaders.outline import SECTION_SEPARATOR
 from ingest.loaders.parse import parse
 from ingest.loaders.zip_safe import ZipBudget
 from ingest.types import Loaded, LoadFailure, ParsedDocument
-from stores.sqlite.foreign import list_foreign_tables, read_foreign_rows
+from stores.sqlite.connections import list_foreign_tables, read_foreign_rows
 
 _ENTRY_TAG = re.compile(r"<dash_entry_[^>]*>")
 _MOST_MISSING = 20  # missing pages that are named one by one; chosen, not measured

@@ -104,6 +104,8 @@ def _is_row_of_all(wanted: QueryTerms, one: Candidate) -> bool:
     item = one.evidence
     if item.kind != TABLE or wanted.own < PAIR or item.language != wanted.language:
         return False
+    if wanted.wants == "date":  # hours in a row answer no "when did he become"
+        return False
     names = item.text.partition("\n")[0]
     own = frozenset(terms(item.text[one.start : one.end], item.language))
     every = wanted.matched(own | frozenset(terms(names, item.language)))

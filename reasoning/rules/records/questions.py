@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from os.path import commonprefix
 from typing import Any
 
 from core.language.analysis import has_words
@@ -15,7 +16,7 @@ from reasoning.rules.records.numbers import (
     read_orders,
     with_iso_dates,
 )
-from reasoning.rules.records.phrases import is_common, tables
+from reasoning.rules.records.phrases import CYRILLIC, HAN, is_common, tables
 from reasoning.rules.records.schema import (
     AKIN,
     NEAR,
@@ -24,6 +25,7 @@ from reasoning.rules.records.schema import (
     RecordSchema,
     has,
     is_negated,
+    label_of,
     nearest,
     schema_of,
 )
@@ -79,6 +81,17 @@ def read_missing(reading: RecordReading) -> None:
             reading.add(place, name, "=" if none else "missing", 0.0 if none else "")
 
 
+def read_free(reading: RecordReading) -> None:
+    """Make a condition of what costs nothing, where a price of some records is none."""
+    schema = reading.schema
+    for place, one in enumerate(reading.matches):
+        price = schema.first(tables()["worth"])
+        free = one.is_a("free") and not one.is_a("value") and place not in reading.used
+        if free and price and schema.numeric(price) and "0" in schema.fields[price].examples:
+            reading.used.add(place)
+            reading.add(place, price, "!=" if is_negated(reading, place) else "=", 0.0)
+
+
 def _fields_near(reading: RecordReading, place: int) -> dict[str, int]:
     """Return the fields that are named on either side of a phrase, and where."""
     sides = [nearest(reading, place, ("field",), back=back) for back in (True, False)]
@@ -101,6 +114,8 @@ def read_unknown(reading: RecordReading, question: str) -> bool:
             continue
         named = place > 0 and one.text[:1].isupper()  # "in May"
         if not one.is_a("noun", "quoted") and is_common(one.text) and not named:
+            continue
+        if _is_of_label(reading, place) or (place and reading.matches[place - 1].is_a("per")):
             continue
         if _is_thing(reading, place):
             # "Rows" are records of any kind, and nothing else; "items" may be something else.
@@ -127,6 +142,19 @@ def read_unknown(reading: RecordReading, question: str) -> bool:
         op = "!=" if is_negated(reading, first) else "has"
         reading.add(first, textual[0] if textual else ANY_FIELD, op, words)
     return bool(runs)
+
+
+def _is_of_label(reading: RecordReading, place: int) -> bool:
+    """Tell whether a word names a field again whose value is named: "at the advanced level"."""
+    word = reading.matches[place].text.casefold()
+    for one in reading.where:
+        label = label_of(one["field"]).casefold()
+        if HAN.search(word):
+            if word in label:
+                return True
+        elif len(commonprefix([label, word])) >= min(LEAST_LABEL, len(label)):
+            return True
+    return False
 
 
 def _joined(reading: RecordReading, last: int, place: int, question: str) -> bool:
@@ -157,6 +185,7 @@ def _is_thing(reading: RecordReading, place: int) -> bool:
 
 
 RECORDS = "query_records"
+LEAST_LABEL = 3  # letters that a word and the name of a field share: "рівні", "рівень"; chosen
 LISTED = 10  # chosen, not measured
 # Chosen, not measured:
 SUPERLATIVES = 5  # listed where several are asked for, and no number says how many
@@ -208,7 +237,9 @@ def read(question: str, schema: RecordSchema) -> list[dict[str, Any]]:
         ]
     known = [(found[0], found[1] | {"file": file}) for file, found in readings if found]
     if prose:  # beside prose nothing but values that records have is sure
+        guessed = [one for one in known if one[0] == 1]
         known = [one for one in known if not one[0] and (named or _is_sure(one[1]))]
+        known = known or _of_things(question, schema, guessed)
     best = min((unknown for unknown, _ in known), default=0)
     return [arguments for unknown, arguments in known if unknown == best][: len(named) or 1]
 
@@ -223,6 +254,7 @@ def _read(
     read_orders(reading)
     read_values(reading)
     read_missing(reading)
+    read_free(reading)
     read_aggregates(reading)
     unknown = read_unknown(reading, question)
     _asked(reading)
@@ -254,6 +286,29 @@ def _is_sure(arguments: dict[str, Any]) -> bool:
     """Tell whether a query counts or lists what exact values of its records tell apart."""
     where = [*arguments["where"], *arguments.get("among", ())]
     return bool(where) and all(one["op"] == "=" and one["field"] != ANY_FIELD for one in where)
+
+
+def _of_things(
+    question: str, schema: RecordSchema, known: list[tuple[int, dict[str, Any]]]
+) -> list[tuple[int, dict[str, Any]]]:
+    """Return the sure query that leaves open but what the things are called that it lists.
+
+    "Which gatherings does Lee lead" lists what has Lee for its leader. In letters other than those
+    of the files' names: else the name of a file says what its records are.
+    """
+    found = schema.scan(question)
+    labels = {m.name for one in found for m in one.of("field") if m.value != AKIN}
+    made = []
+    for _, arguments in known:
+        where = [one for one in arguments["where"] if one["field"] != ANY_FIELD]
+        guesses = [one["value"] for one in arguments["where"] if one["field"] == ANY_FIELD]
+        named = any(one.is_a("noun") for guess in guesses for one in schema.scan(guess))
+        sure = where and all(one["op"] == "=" for one in where)
+        if guesses and not named and (sure or (not where and arguments.get("order_by") in labels)):
+            made.append((0, arguments | {"where": where}))
+    listed = all(one["aggregate"] == "list" for _, one in made)
+    foreign = HAN.search(question) or CYRILLIC.search(question)
+    return made if listed and foreign and len(made) == 1 else []
 
 
 def named_files(reading: RecordReading) -> list[str]:
@@ -332,6 +387,8 @@ def _arguments(reading: RecordReading, unknown: bool, guesses: int) -> dict[str,
     else:
         arguments |= {"among": among, "limit": reading.limit or LISTED}
     named = [name for name in schema.fields if schema.names(name)]
+    if not named and not find_title(schema.fields):  # rooms have numbers
+        named = [one.fields[0] for one in schema.files[:1] if schema.numbers_each(one)]
     codes = [name for name in named if schema.is_code(name)]
     if codes or find_title(schema.fields):  # else a record is called by its first name
         named = codes

@@ -181,6 +181,11 @@ class RecordSchema:
             >= DISTINCT * sum(one.records for one in self.files if name in one.fields)
         )
 
+    def numbers_each(self, table: RecordTable) -> bool:
+        """Tell whether the first column of a file has another number in each record."""
+        info = self.fields.get(table.fields[0]) if table.fields else None
+        return info is not None and info.type == "number" and info.values >= table.records
+
     def is_code(self, name: str) -> bool:
         """Tell whether a field's values are codes that records are called by: "SUP-1042"."""
         shown = self.fields[name].examples

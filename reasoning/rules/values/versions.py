@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from core.deprecation import deprecation_notes
 from core.language.cues import cues
+from core.metadata import deprecation_notes
 from core.types import Evidence, Understanding
 
 DOTTED = re.compile(r"(?<![\w.,/$€£])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w%]|[.,]\d)")
