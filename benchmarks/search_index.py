@@ -1,9 +1,9 @@
 """Time searches by vector with each search index, and count what they find of the exact answer.
 
-python -m benchmarks.search_index [--rows 5000 25000] [--index memmap chroma] [--queries 50]
-[--url URL of a Chroma server, to measure that as well]. Vectors are made up: 384 numbers around 200
-centres; questions lie near one of them. A caller who sees every chunk asks, and one who sees a
-tenth. Compare only figures of one run.
+python -m benchmarks.search_index [--rows 5000 25000] [--index memmap chroma milvus] [--queries 50]
+[--url URL of a server of the last index, to measure that as well]. Vectors are made up: 384 numbers
+around 200 centres; questions lie near one of them. A caller who sees every chunk asks, and one who
+sees a tenth. Compare only figures of one run.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks.segments import DIMENSION, MODEL, document
 from benchmarks.speed import percentiles
 from core.auth import AuthContext
 from core.settings import Settings
+from stores.index.place import ADDRESS
 from stores.sqlite.files import Changes
 from stores.sqlite.permissions import OPERATOR
 from stores.store import Store
@@ -49,7 +50,9 @@ def measure(index: str, rows: int, queries: int, url: str = "") -> dict[str, Any
     vectors, asked = near(draw, centres, rows), near(draw, centres, queries)
     report: dict[str, Any] = {"index": index, "url": url, "rows": rows}
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(data=Path(folder), index=index, chroma_url=url, chroma_timeout_s=60)
+        where: dict[str, object] = {ADDRESS.get(index, "chroma.url"): url}
+        where |= {"chroma.timeout_s": 60}
+        settings = Settings(data=Path(folder), index=index, **where)
         with Store(settings, MODEL, create=True) as store:
             mine = store.intake.open_collection("acme", "main", None)
             for start in range(0, rows, BATCH):
@@ -88,12 +91,12 @@ def main() -> None:
     """Print one line of JSON for each index and size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[5000, 25_000])
-    parser.add_argument("--index", nargs="+", default=["memmap", "chroma"])
+    parser.add_argument("--index", nargs="+", default=["memmap", "chroma", "milvus"])
     parser.add_argument("--queries", type=int, default=50)
-    parser.add_argument("--url", help="of a Chroma server")
+    parser.add_argument("--url", help="of a server of the last index")
     given = parser.parse_args()
     places = [(index, "") for index in given.index] + [
-        ("chroma", url) for url in [given.url] if url
+        (given.index[-1], url) for url in [given.url] if url
     ]
     for rows in given.rows:
         for index, url in places:

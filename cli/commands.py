@@ -141,6 +141,7 @@ class Commands(LazyGroup):
         "backup": "cli.upkeep.backup:backup",
         "restore": "cli.upkeep.backup:restore",
         "serve": "cli.server.serve:serve",
+        "worker": "cli.server.worker:worker",
         "mcp": "cli.server.mcp:mcp",
         "conversations": "cli.questions.chat:app",
         "keys": "cli.server.access:keys_app",

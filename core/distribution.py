@@ -20,6 +20,7 @@ EXTRAS = {  # the modules that come with each, as the code imports them
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
     "providers": ("langchain",),
     "redis": ("redis",),
+    "scale": ("milvus_lite", "pymilvus"),
     "tree": ("sklearn", "umap"),
 }
 

@@ -29,6 +29,7 @@ from core.fields.retrieval import (
     EmbeddingSettings,
     EvaluationSettings,
     LinksSettings,
+    MilvusSettings,
     PlanSettings,
     RetrievalSettings,
     SegmentsSettings,
@@ -58,7 +59,10 @@ PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 LISTED = "`carrel config` lists the settings"
 NEAR = 0.75  # a letter amiss in a name of four is nearer, another word is not; chosen, not measured
 # Variables that are no settings: of this program, its tests and its measurements.
-OTHER_VARIABLES = re.compile(r"CARREL_(DEBUG|SETTINGS|EVAL_DATA|FAULT_\w+|SOURCE_\w+|TEST\w*)")
+CATALOGUE = "CARREL_CATALOGUE"  # that of a later version, which must not be taken for set
+OTHER_VARIABLES = re.compile(
+    rf"{CATALOGUE}|CARREL_(DEBUG|SETTINGS|EVAL_DATA|FAULT_\w+|SOURCE_\w+|TEST\w*)"
+)
 Origin = Literal["flag", "environment", "file", "profile", "mode", "directory", "default"]
 
 
@@ -104,7 +108,8 @@ class Settings(BaseSettings):
     )
     index: str = Field(
         "memmap",
-        description="Search index of a new data directory: 'memmap' (own arrays) or 'chroma'.",
+        description="Search index of a new data directory: 'memmap' (own arrays), 'chroma' or"
+        " 'milvus'.",
     )
     stream: Annotated[Literal["verified", "tokens", "off"], AT_START] = Field(
         "verified",
@@ -122,6 +127,7 @@ class Settings(BaseSettings):
     selection: SelectionSettings = group_field(SelectionSettings)
     segments: SegmentsSettings = group_field(SegmentsSettings)
     chroma: ChromaSettings = group_field(ChromaSettings)
+    milvus: MilvusSettings = group_field(MilvusSettings)
     answering: AnsweringSettings = group_field(AnsweringSettings)
     llm: LlmSettings = group_field(LlmSettings)
     llama: LlamaSettings = group_field(LlamaSettings)
@@ -227,7 +233,8 @@ FIELDS: dict[str, FieldInfo] = {
 _PREFIXES = {
     **{name: f"{name}_" for name in ("audit", "budget", "chroma", "jwt", "links", "llm", "plan")},
     **{"caching": "cache_", "checks": "check_", "embedding": "embedder_", "evaluation": "eval_"},
-    **{"llama": "llm_", "segments": "segment_", "serve": "serve_", "studio": "studio_"},
+    **{"llama": "llm_", "milvus": "milvus_", "segments": "segment_"},
+    **{"serve": "serve_", "studio": "studio_"},
 }
 _ALONE = (
     *("llama.model_folder", "llm.answer_by_seconds", "plan.max_backtracks", "plan.max_hops"),
@@ -242,7 +249,7 @@ _OTHERS = {
     "links.channel": "channel_links",
     "llama.server": "llama_server",
 }
-QUIET = frozenset({"llm_url"})  # variables whose flat names stay
+QUIET = frozenset({"llm_url", "milvus_uri"})  # variables whose flat names stay
 FLAT = {
     _OTHERS.get(setting, _PREFIXES.get(group, "") + name): setting
     for setting in FIELDS
@@ -424,6 +431,9 @@ class Variables(EnvSettingsSource):
         """Return the settings by name; raises CallerError."""
         quiet = {FLAT[name]: self.flat.pop(name) for name in QUIET & self.flat.keys()}
         old = dict(renamed_with_notes(self.flat, variable_of))
+        if variables().get(CATALOGUE, "sqlite") != "sqlite":  # its value may hold a password
+            rule = f"{CATALOGUE}: the catalogue is SQLite in the data directory, and no other yet"
+            raise CallerError(rule, hint="leave it unset; vectors may be on a server (milvus.uri)")
         for variable in unknown_variables():
             near = nearest(variable.removeprefix(PREFIX).replace("__", ".", 1))
             end = f"; the nearest is {variable_of(near)}" if near else ""

@@ -1,4 +1,4 @@
-"""Uploads, deletions and trees, made in the background one by one; a restart resumes them.
+"""Uploads, ingests, deletions and trees, made in the background one by one; a restart resumes them.
 
 Syncs of sources wait for networks, so that they have a thread of their own, which also looks whose
 time has come.
@@ -13,21 +13,23 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from app.session import Session
 from app.syncing import is_syncing, note_failure, sync_source
 from core.auth import AuthContext, checked_name, checked_principal
-from core.errors import CallerError, CarrelError, DocumentError, StorageError
+from core.errors import CallerError, CarrelError, DocumentError
 from core.settings import Settings
 from ingest.loaders.formats import format_of, refusal
 from serve.errors import Busy, NotFound, failure_of, new_id
+from serve.ingest_jobs import AGAIN, INGEST_ATTEMPTS, NEWER, JobStopped, ingest_paths
 from serve.runs.pool import RETRY_SECONDS
 from serve.telemetry.logs import log
 from stores.accounts.audit import AuditEntry, Kind
 from stores.erasure.erase import UPLOADS
-from stores.runlog.jobs import JobRow, State
+from stores.runlog.jobs import OPERATOR, JobRow, State
 from stores.runlog.sources import SourceRow
 from stores.sqlite.permissions import WriteAccess
 
@@ -86,7 +88,7 @@ def checked_file_name(name: str) -> str:
 
 JOBS_KEPT = 1000  # ended uploads and deletions of one tenant that stay listed; chosen, not measured
 TICK_S = 5.0  # between two looks for sources whose time has come; chosen, not measured
-OPERATOR = "command.line"  # whose jobs are the syncs of sources that no caller added
+LOOK_S = 1.0  # between two looks for ingests that others have enqueued; chosen, not measured
 SHOWN_FAILURES = 20  # of a sync; chosen
 JOB_ATTEMPTS = 2  # how often an upload may be at work when the server dies; chosen, not measured
 
@@ -123,10 +125,6 @@ class Job:
         return shown | {"stage": self.stage, "done": self.done, "total": self.total}
 
 
-class _Stopped(Exception):
-    """Say that the server stops, or that the job is cancelled; what was ingested stays."""
-
-
 class Jobs:
     """Work on the open session; every change of a job's state is kept."""
 
@@ -142,6 +140,7 @@ class Jobs:
         self._changed = threading.Condition()
         self._closing = False
         self._threads: dict[bool, threading.Thread] = {}  # of syncs, and of all else
+        self.on_end: Callable[[JobRow], object] = lambda row: None
 
     def resume(self) -> None:
         """Continue the jobs that the last server left, and delete unknown files.
@@ -167,7 +166,8 @@ class Jobs:
         if not self._live:
             self.finish_erasure()
         with self._changed:
-            self._start_thread(syncs=True)
+            for syncs in (True, False):
+                self._start_thread(syncs=syncs)
 
     def prepare(
         self, auth: AuthContext, collection: str, name: str, roles: list[str], key: str = ""
@@ -288,14 +288,32 @@ class Jobs:
 
     def cancel(self, auth: AuthContext, job_id: str) -> None:
         """Stop a job of this caller; one that has ended stays as it is."""
-        job = self.find(auth, job_id)
+        self._cancel(self.find(auth, job_id))
+
+    def cancel_any(self, job_id: str) -> None:
+        """Stop a job of anybody, for the operator; raises NotFound where none is open."""
+        with self._changed:  # so that it is not taken up meanwhile
+            job = self._live.get(job_id)
+            row = job.row if job else self._rows.find(job_id)
+            if row is None or row.ended:
+                raise NotFound("no job of this id waits or is at work", value=job_id)
+            self._cancel(job or Job(row))
+
+    def is_empty(self) -> bool:
+        """Tell whether no job waits or is at work; one whose end could not be kept is neither."""
+        with self._changed:
+            ended = {job_id for job_id, job in self._live.items() if job.row.ended}
+        return all(row.id in ended for row in self._rows.open())
+
+    def _cancel(self, job: Job) -> None:
         if job.row.kind == "deletion":
             return  # the document is gone already
         with self._changed:
             job.cancelled = True
-            if job not in self._waiting:
-                return  # at work: it notices between two pieces
-            self._waiting.remove(job)
+            if job.row.state == "running":
+                return  # it notices between two pieces
+            if job in self._waiting:
+                self._waiting.remove(job)
         self._end(job, "cancelled", "")
 
     def close(self) -> None:
@@ -315,7 +333,8 @@ class Jobs:
         complete = row.kind != "upload" or (path.is_file() and path.stat().st_size == row.bytes)
         if not complete:
             return "the upload is no longer there; send it again"
-        if row.state == "running" and row.attempts >= JOB_ATTEMPTS:
+        most = INGEST_ATTEMPTS if row.kind == "ingest" else JOB_ATTEMPTS
+        if row.state == "running" and row.attempts >= most:
             return f"the server ended {row.attempts} times while it was at work on this"
         return ""
 
@@ -340,7 +359,7 @@ class Jobs:
         while True:
             with self._changed:
                 self._changed.wait_for(
-                    lambda: self._closing or self._next(syncs), TICK_S if syncs else None
+                    lambda: self._closing or self._next(syncs), TICK_S if syncs else LOOK_S
                 )
                 if self._closing:
                     return
@@ -348,7 +367,7 @@ class Jobs:
                     self._waiting.remove(job)
                     job.row.state = "running"
             if job is None:
-                self._look_for_due()
+                self._look(self._look_for_due if syncs else self._look_for_new)
                 continue
             job.row.attempts += 1
             self._save(job)
@@ -357,7 +376,7 @@ class Jobs:
                 self._end(job, "done", "")
             except CarrelError as error:
                 self._end(job, "failed", str(error))
-            except _Stopped:
+            except JobStopped:
                 self._stop_job(job)
             except Exception as error:
                 log.exception("unexpected", extra={"id": job.row.id})
@@ -366,11 +385,21 @@ class Jobs:
                 message = failure.message if known else "something unexpected happened"
                 self._end(job, "failed", f"{message} (id {job.row.id})")
 
-    def _look_for_due(self) -> None:
+    def _look(self, look: Callable[[], None]) -> None:
         try:
-            self.sync_due(time.time())
+            look()
         except Exception:  # of a disk or a damaged catalogue: the next look may find it well
             log.exception("unexpected")
+
+    def _look_for_due(self) -> None:
+        self.sync_due(time.time())
+
+    def _look_for_new(self) -> None:
+        """Take up what other processes have enqueued: SQLite lets them write beside the owner."""
+        with self._changed:
+            for row in self._rows.open():
+                if row.kind == "ingest" and row.id not in self._live:
+                    self._enqueue(Job(row))
 
     def _in_turn(self, job: Job) -> None:
         """Work when no other work changes many documents, such as a command of the operator."""
@@ -389,11 +418,17 @@ class Jobs:
             path, progress = self._path(row), self._progress(job)
             ingest_upload(self._session, row, path, progress, self._rights(row))
             return
+        if row.kind == "ingest":
+            save, record = partial(self._save, job), self._audited(row)
+            ingest_paths(self._session, row, self._progress(job), save, record)
+            return
         if row.kind == "tree":
             catalogue, auth = self._session.catalogue, self._rights(row)
             target = catalogue.visible_collection(auth, row.collection)
             self._session.build_tree(auth, target, self._progress(job))
             return
+        if row.kind != "deletion":
+            raise CallerError(NEWER, value=row.kind, hint=AGAIN)
         with self._changed:  # one of several deletions tidies up after all
             later = any(other.row.kind == "deletion" for other in self._waiting)
         if not later:
@@ -460,7 +495,10 @@ class Jobs:
 
     def _end(self, job: Job, state: State, error: str) -> None:
         job.row.error, job.row.state = error, state
+        if job.row.kind == "ingest":  # its paths name documents, which may be forgotten
+            job.row.sent_by(*job.row.sender())
         self.discard(job)
+        self.on_end(job.row)
         with self._changed:  # with those whose end could not be kept on a full disk
             live = list(self._live.values())
         for one in [*(one for one in live if one.row.ended and one is not job), job]:
@@ -471,7 +509,7 @@ class Jobs:
     def _save(self, job: Job) -> bool:
         try:
             self._rows.save(job.row)
-        except StorageError:  # a full disk must not end the thread; the next start does it again
+        except Exception:  # as of a full disk: it must not end the thread; the next start goes on
             log.exception("unexpected", extra={"id": job.row.id})
             return False
         return True
@@ -479,7 +517,7 @@ class Jobs:
     def _progress(self, job: Job) -> Callable[[str, int, int], None]:
         def note(stage: str, done: int, total: int) -> None:
             if self._closing or job.cancelled:
-                raise _Stopped
+                raise JobStopped
             if stage == TREE:  # how many documents it lacks would tell of hidden ones
                 done = total = 0
             job.stage, job.done, job.total = stage, done, total

@@ -53,13 +53,13 @@ class Owner:
 
     @property
     def is_server(self) -> bool:
-        """Tell whether it answers at an address."""
-        return bool(self.url)
+        """Tell whether it answers over HTTP or takes commands, as a worker does."""
+        return bool(self.url or self.port)
 
     @property
     def is_starting(self) -> bool:
-        """Tell whether it is a server of this machine that does not take commands yet."""
-        is_server = self.command.endswith(" serve")
+        """Tell whether it is one of this machine that does not take commands yet."""
+        is_server = self.command.endswith((" serve", " worker"))
         return is_server and not self.port and self.is_here and not self.is_gone
 
     @property
@@ -92,7 +92,7 @@ class OwnedError(DataLockedError):
         self.owner = owner
         hint = "wait for it to end"
         if owner is not None and owner.is_server:
-            hint = "ask it over HTTP, or stop it"
+            hint = "ask it over HTTP, or stop it" if owner.url else "stop it"
         if owner is not None and late_s:
             hint = (
                 f"it does not respond (no answer within {late_s:g} s): wait if it is busy, have it"

@@ -31,6 +31,7 @@ UNSEEN = {
 HIDDEN = set(EXTRAS)
 NEEDED_WHEN_LOADED = {  # by a registry, where they are chosen
     "stores/index/chroma.py",
+    "stores/index/milvus.py",
     "ingest/loaders/image.py",
     "ingest/loaders/rapid.py",
 }

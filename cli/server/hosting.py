@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import socket
+import time
 import traceback
 from collections.abc import Callable
 
@@ -16,6 +17,7 @@ from core.settings import SECRETS, Settings, changes_of, load_settings
 from core.settings_sources import using
 from serve.access.network import address_of, check_mode
 from serve.app import make_app
+from serve.jobs import Jobs
 from serve.operator.command import Command
 from serve.operator.control import Control
 from serve.runs.observers import Claims
@@ -24,18 +26,21 @@ from serve.server import serve as serve_app
 from serve.services import AppState, make_app_state
 from serve.telemetry.logs import use_level
 from stores.folder import open_to_others
+from stores.runlog.jobs import JobRow
 
 STOPPED = 4
+LOOK_S = 0.2  # between two looks whether a worker is to stop; chosen, not measured
+OnEnd = Callable[[JobRow], object]
 
 
 def run_for(
-    session: Session, claims: Claims, run: Callable[[list[str]], int]
+    session: Session, claims: Claims, jobs: Jobs, run: Callable[[list[str]], int]
 ) -> Callable[[Command], int]:
     """Return how a server runs a client's command: by `run`, over its session."""
 
     def run_command(command: Command) -> int:
         given = command.request
-        with hosted(Host(session, claims, command)), using(given.variables):
+        with hosted(Host(session, claims, jobs, command)), using(given.variables):
             try:
                 code = run(given.arguments)
             except KeyboardInterrupt:  # while the last words were said
@@ -103,7 +108,7 @@ def serve_session(
     warm_up(session)
     app = make_app(services, host=settings.serve.host)
     address = address_of(bound, settings.serve.host)
-    control = Control(settings, run_for(session, services.runner.claims, run))
+    control = Control(settings, run_for(session, services.runner.claims, services.jobs, run))
     lock = session.maintenance.lock
 
     def ready() -> None:
@@ -122,6 +127,29 @@ def serve_session(
     finally:
         lock.withdraw()
         control.close()
+
+
+def work_session(
+    session: Session, settings: Settings, stop: Callable[[Jobs], bool], on_end: OnEnd
+) -> None:
+    """Take jobs until `stop` says so, and commands of the operator meanwhile.
+
+    What is at work then stops after its current piece, and waits again.
+    """
+    jobs = Jobs(session, settings)
+    jobs.on_end = on_end
+    control = Control(settings, run_for(session, Claims(), jobs, run))
+    lock = session.maintenance.lock
+    control.open(lock.announce("", control.bind()).secret)
+    jobs.resume()
+    try:
+        while not stop(jobs):
+            session.maintenance.check_writable()  # where nothing can be kept, no job ends
+            time.sleep(LOOK_S)
+    finally:
+        lock.withdraw()
+        control.close()
+        jobs.close()
 
 
 def _greet(session: Session, services: AppState, address: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 if TYPE_CHECKING:
     from app.session import Session
     from core.auth import AuthContext
+    from serve.jobs import Jobs
     from serve.operator.command import Command, StreamName
     from serve.runs.observers import Claims
 
@@ -23,6 +24,7 @@ class Host:
 
     session: Session
     claims: Claims
+    jobs: Jobs
     command: Command
     paths: dict[Path, str] = field(default_factory=dict)
 

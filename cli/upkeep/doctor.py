@@ -30,7 +30,7 @@ Index = Annotated[
     typer.Option(
         "--index",
         metavar="NAME",
-        help="Give the directory this search index from now on: memmap or chroma.",
+        help="Give the directory this search index from now on: memmap, chroma or milvus.",
         show_default=False,
     ),
 ]

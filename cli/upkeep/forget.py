@@ -273,8 +273,8 @@ def _show(report: dict[str, Any]) -> None:
     stdout().print(escape(f"{done}; {left}. Backups made earlier still hold it."))
     if server := report["stays"].get("index_server"):
         warn(
-            f"the Chroma server at {server} no longer finds it, but its files may keep deleted"
-            " vectors until `chroma vacuum` is run on its folder"
+            f"the server at {server} no longer finds it, but its files may keep deleted vectors"
+            " until Milvus compacts them, or `chroma vacuum` is run on the folder of Chroma"
         )
     if rows:
         warn(f"the audit log keeps {counted(rows, 'row')}, naming the tenant and its users")

@@ -29,6 +29,8 @@ from core.profile import load_profile
 from core.settings import load_settings
 from ingest.loaders.formats import known_formats
 from ingest.summary import Summary, Tally
+from stores.runlog.jobs import new_ingest
+from stores.sqlite.implementation import opened_catalogue
 
 if TYPE_CHECKING:
     from app.session import Session
@@ -56,11 +58,21 @@ def ingest(
     prune: Annotated[
         bool, typer.Option("--prune", help="Forget files of the collection that are not given.")
     ] = False,
+    enqueue: Annotated[
+        bool,
+        typer.Option("--enqueue", help="Leave it to a worker or server; print the job."),
+    ] = False,
     data: Data = None,
     changes: Set = None,
     as_json: Json = False,
 ) -> None:
     """Read files and folders into a collection; unchanged files are skipped."""
+    if enqueue:
+        job = _enqueued(
+            paths, collection, profile, tenant, _readers(acl or []), prune, data, changes
+        )
+        print_json({"job": job, "state": "waiting"}) if as_json else stdout().print(job)
+        return
     summary = run_ingest(
         paths,
         collection,
@@ -121,14 +133,7 @@ def run_ingest(
 
     With `alone` it is never a server that does it.
     """
-    checked_name("tenant", tenant)
-    checked_name("collection", collection)
-    readers = frozenset(checked_principal(one.strip()) for one in acl.split(",") if one.strip())
-    missing = [path for path in paths if not path.exists()]
-    if missing:
-        raise CallerError(
-            "a path to ingest must exist", value=str(missing[0]), hint="check the spelling"
-        )
+    readers = _checked(paths, collection, tenant, acl)
     loaded = load_profile(profile, placed) if profile else None
     settings, _ = load_settings(flags, loaded.settings if loaded else None)
 
@@ -144,6 +149,45 @@ def run_ingest(
         )
         _record(session, target, summary, readers)
         return summary
+
+
+def _checked(paths: list[Path], collection: str, tenant: str, acl: str) -> frozenset[str]:
+    """Return who may read; raises CallerError for bad names and paths of nothing."""
+    checked_name("tenant", tenant)
+    checked_name("collection", collection)
+    readers = frozenset(checked_principal(one.strip()) for one in acl.split(",") if one.strip())
+    missing = [path for path in paths if not path.exists()]
+    if missing:
+        raise CallerError(
+            "a path to ingest must exist", value=str(missing[0]), hint="check the spelling"
+        )
+    return readers
+
+
+def _enqueued(
+    paths: list[Path],
+    collection: str,
+    profile: str | None,
+    tenant: str,
+    acl: str,
+    prune: bool,
+    data: Path | None,
+    changes: list[str] | None,
+) -> str:
+    """Put an ingest into the queue, beside whatever process owns the directory; return its id."""
+    if changes:
+        rule = "a job is done with the settings of its worker"
+        raise CallerError(rule, value=f"--set {changes[0]}", hint="give them to `carrel worker`")
+    readers = _checked(paths, collection, tenant, acl)
+    loaded = load_profile(profile, placed) if profile else None
+    settings, _ = load_settings(flags_from(data, None), loaded.settings if loaded else None)
+    own = loaded.model_dump(mode="json") if loaded else None
+    row = new_ingest(tenant, collection, paths, readers, own, prune=prune)
+    with opened_catalogue(
+        settings.data, create=True, insecure=settings.storage.insecure_permissions
+    ) as kept:
+        kept.accounts.jobs(0).save(row)
+    return row.id
 
 
 def _record(

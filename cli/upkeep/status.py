@@ -24,6 +24,7 @@ from stores.index.server import glance
 from stores.lock import read_owner
 from stores.ports import Record
 
+JOBS = 20  # the newest that are listed; chosen
 TITLE = 70  # characters, chosen to fit a line
 
 
@@ -123,6 +124,7 @@ def _report(settings: Settings, kept: Record, auth: AuthContext) -> dict[str, An
         "documents": sum(one["documents"] for one in rows),
         "chunks": sum(one["chunks"] for one in rows),
         "last_ingest": last or None,
+        "queue": _queue(kept, auth),
         "index": index,
         "embedder": used.embedder,
         "reasoner": "llm" if model else "rules",
@@ -131,12 +133,27 @@ def _report(settings: Settings, kept: Record, auth: AuthContext) -> dict[str, An
     }
 
 
+def _queue(kept: Record, auth: AuthContext) -> dict[str, Any]:
+    """Count jobs by state, and list the newest: the operator's view is of the whole tenant.
+
+    How far one at work is, the process knows that does it.
+    """
+    here, every = host(), auth.operator
+    live = here.jobs.newest(auth, JOBS, everyone=every) if here else []
+    stages = {one.id: {"stage": one.stage, "done": one.done, "total": one.total} for one in live}
+    rows = kept.accounts.jobs(0)
+    user = None if every else auth.user
+    newest = [row for row in rows.newest(auth.tenant, user, JOBS) if row.is_open_to(auth)]
+    shown = ("id", "kind", "collection", "name", "state", "error", "notes", "documents")
+    jobs = [{name: getattr(row, name) for name in shown} | stages.get(row.id, {}) for row in newest]
+    return {**rows.counts(auth.tenant, user), "jobs": jobs}
+
+
 def _index(settings: Settings, kept: Record) -> tuple[str, list[str]]:
     """Return the search index that the directory has, and why these settings do not open it."""
     try:
         index = kept.index(settings) or settings.index
-        server = index.partition(" ")[2]
-        return index, [problem] if server and (problem := glance(server)) else []
+        return index, [problem] if (problem := glance(index)) else []
     except OperatorError as error:  # settings that no directory could have are refused
         return settings.index, [str(error)]
 
@@ -144,7 +161,7 @@ def _index(settings: Settings, kept: Record) -> tuple[str, list[str]]:
 def _server(folder: Path) -> dict[str, Any] | None:
     """Return the server that owns the directory; this process owns it where there is none."""
     owner = read_owner(folder)
-    if owner is None or not owner.is_server:
+    if owner is None or not owner.url:
         return None
     return {"url": owner.url, "pid": owner.pid, "since": owner.since}
 

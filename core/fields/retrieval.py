@@ -213,7 +213,22 @@ class ChromaSettings(Group):
         " the data directory.",
     )
     timeout_s: float = Field(
-        10, gt=0, le=600, description="Seconds a Chroma server has for one whole search or write."
+        10,
+        gt=0,
+        le=600,
+        description="Seconds a Chroma or Milvus server has for one whole search or write.",
+    )
+
+
+class MilvusSettings(Group):
+    """Say where Milvus is, for directories that have it as their search index."""
+
+    CHANGES: ClassVar[ChangeRule] = REFUSED
+
+    uri: str = Field(
+        "",
+        description="Address of a Milvus server, as http://localhost:19530, or a file for one"
+        " process; empty for one in the data directory.",
     )
 
 

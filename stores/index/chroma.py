@@ -35,7 +35,6 @@ from stores.segments.types import Floats
 from stores.sqlite.connections import compact, connect
 
 T = TypeVar("T")
-FOLDER = "chroma"
 PAGE = 10_000  # rows that are listed at once; chosen, not measured
 # Chroma asks SQLite with one variable for each value; SQLite allows 32,766.
 MOST = 30_000

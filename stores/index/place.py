@@ -13,15 +13,18 @@ from urllib.parse import urlsplit
 from core.errors import CallerError, OperatorError
 from core.settings import Settings
 from stores.folder import CATALOGUE, data_folder
-from stores.index.folders import ALL_FOLDERS, CHROMA, FOLDERS
+from stores.index.folders import ALL_FOLDERS, CHROMA, FOLDERS, MILVUS
 from stores.sqlite.database import Database
 
 INDEX, INDEX_ID = "index", "index_id"  # in `meta`
+PORTS = {CHROMA: 8000, MILVUS: 19530}  # usual ones, for an example
+# The setting that says where the vectors of an index are, if not in the data directory.
+ADDRESS = {CHROMA: "chroma.url", MILVUS: "milvus.uri"}
 
 
 @dataclass(frozen=True)
 class IndexPlace:
-    """Say which index it is, on which server if any, and what sets it apart there."""
+    """Say which index it is, where if not in the data directory, and what sets it apart there."""
 
     name: str
     url: str = ""
@@ -47,16 +50,23 @@ def wanted_place(settings: Settings, recorded: str = "") -> IndexPlace:
     wanted = settings.index if "index" in given or not name else name
     if wanted not in FOLDERS:
         raise CallerError("unknown index", value=wanted, hint=f"there are {', '.join(FOLDERS)}")
-    if "chroma.url" in given or wanted != name:
-        url = settings.chroma.url.rstrip("/")
+    if (setting := ADDRESS.get(wanted, "")) and (setting in given or wanted != name):
+        url = settings.value(setting).rstrip("/")
+    return IndexPlace(wanted, _checked_address(wanted, url) if setting else "")
+
+
+def _checked_address(index: str, url: str) -> str:
+    """Return the address of a server, or the absolute path of a file for Milvus."""
     parts = urlsplit(url)
+    if url and index == MILVUS and "://" not in url:
+        return str(Path(url).expanduser().absolute())
     if url and (parts.scheme not in ("http", "https") or not parts.hostname or parts.username):
         raise CallerError(
-            "chroma.url must be the address of a Chroma server",
+            f"{ADDRESS[index]} must be the address of a {index.capitalize()} server",
             value=parts.hostname or url,
-            hint="such as http://localhost:8000, without a name or password",
+            hint=f"such as http://localhost:{PORTS[index]}, without a name or password",
         )
-    return IndexPlace(wanted, url if wanted == CHROMA else "")
+    return url
 
 
 def checked_place(kept: IndexPlace | None, settings: Settings) -> IndexPlace:
@@ -67,7 +77,7 @@ def checked_place(kept: IndexPlace | None, settings: Settings) -> IndexPlace:
             f"this data directory has the search index '{kept.record}'",
             value=f"asked for '{wanted.record}'",
             hint=f"`carrel reindex --index {wanted.name}` makes that one, or leave `index` and"
-            " `chroma.url` unset",
+            f" `{ADDRESS.get(wanted.name) or ADDRESS.get(kept.name, 'chroma.url')}` unset",
         )
     return kept or wanted
 
@@ -97,7 +107,9 @@ def recorded_settings(settings: Settings) -> dict[str, str]:
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             place = _place_in(connection)
         if place is not None:
-            found = {"index": place.name, "chroma.url": place.url}
+            found = {"index": place.name} | {
+                setting: place.url for index, setting in ADDRESS.items() if index == place.name
+            }
             return {key: one for key, one in found.items() if key not in settings.given()}
     return {}
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from core.distribution import require_extra
 from core.errors import CarrelError, OperatorError
 from core.settings import Settings
-from stores.index.folders import CHROMA, FOLDERS, MEMMAP
+from stores.index.folders import CHROMA, FOLDERS, MEMMAP, MILVUS
 from stores.index.place import (
     IndexPlace,
     checked_place,
@@ -28,26 +30,48 @@ from stores.sqlite.database import Database
 from stores.sqlite.fulltext import FullText
 from stores.sqlite.implementation import SqliteIntake, opened_record
 
-Opener = Callable[[Path, IndexPlace, str, Settings], VectorIndex]
+Opener = Callable[[Database, IndexPlace, str, Settings], VectorIndex]
 StageProgress = Callable[[str, int, int], None]
 
 
-def _chroma(folder: Path, place: IndexPlace, model: str, settings: Settings) -> VectorIndex:
-    require_extra("chroma", "index 'chroma'", otherwise="`carrel reindex --index memmap`")
-    from stores.index import chroma  # late: nothing of Chroma is loaded where it is not chosen
+def _loaded(index: str, extra: str) -> ModuleType:
+    """Import what speaks to a place for vectors: nothing of it is loaded where it is not chosen."""
+    require_extra(extra, f"index '{index}'", otherwise="`carrel reindex --index memmap`")
+    return import_module(f"stores.index.{index}")
 
-    return chroma.ChromaVectors(
-        folder / chroma.FOLDER,
+
+def _chroma(database: Database, place: IndexPlace, model: str, settings: Settings) -> VectorIndex:
+    made: VectorIndex = _loaded(CHROMA, "chroma").ChromaVectors(
+        database.path.parent / CHROMA,
         place.url,
         place.key,
         model,
         batch=settings.ingest.vector_batch,
         timeout_s=settings.chroma.timeout_s,
     )
+    return made
+
+
+def _milvus(database: Database, place: IndexPlace, model: str, settings: Settings) -> VectorIndex:
+    def tenant_of(collection_id: int) -> str:
+        query = "SELECT tenant FROM collections WHERE id = ?"
+        row = database.read().execute(query, (collection_id,)).fetchone()
+        return str(row[0]) if row else ""
+
+    made: VectorIndex = _loaded(MILVUS, "scale").MilvusVectors(
+        place.url,
+        database.path.parent / MILVUS,
+        place.key,
+        model,
+        tenant_of=tenant_of,
+        batch=settings.ingest.vector_batch,
+        timeout_s=settings.chroma.timeout_s,
+    )
+    return made
 
 
 # What keeps the vectors of each index; None for the arrays of the segments themselves.
-VECTORS: dict[str, Opener | None] = {MEMMAP: None, CHROMA: _chroma}
+VECTORS: dict[str, Opener | None] = {MEMMAP: None, CHROMA: _chroma, MILVUS: _milvus}
 
 
 def open_index(
@@ -62,7 +86,7 @@ def open_index(
     place = checked_place(kept, settings).with_key()
     opener, tracked = VECTORS[place.name], None
     if opener is not None:
-        index = opener(folder, place, model, settings)
+        index = opener(database, place, model, settings)
         tracked = TrackedVectors(database, index, model)
     if kept is None and not database.condition.read_only:
         with database.write() as connection:
@@ -95,8 +119,9 @@ def switch_index(
             for collection_id, mark in marks.items():
                 keep_mark(connection, collection_id, model, mark)
             record_place(connection, wanted)
-        note = _left_behind(folder, before, settings)
-        remove_files(folder, CHROMA if wanted.name == CHROMA and not wanted.url else "")
+        note = _left_behind(database, before, settings)
+        own = "" if wanted.url or VECTORS[wanted.name] is None else FOLDERS[wanted.name][-1]
+        remove_files(folder, own)
         return note
 
 
@@ -107,7 +132,7 @@ def _built(
     opener = VECTORS[place.name]
     if opener is None:
         return {}
-    index, marks = opener(database.path.parent, place, model, settings), {}
+    index, marks = opener(database, place, model, settings), {}
     tracked = TrackedVectors(database, index, model)
     try:
         index.clear()  # of a build that was ended; a server that is away says so here
@@ -124,13 +149,13 @@ def _built(
     return marks
 
 
-def _left_behind(folder: Path, before: IndexPlace, settings: Settings) -> str:
+def _left_behind(database: Database, before: IndexPlace, settings: Settings) -> str:
     """Remove what a server had of the index before; say why that cannot be."""
     opener = VECTORS[before.name]
     if opener is None or not before.url:
         return ""
     try:
-        with closing(opener(folder, before, "", settings)) as index:
+        with closing(opener(database, before, "", settings)) as index:
             index.clear()
     except OperatorError as error:
         return f"what {before.url} has of this directory stays there: {error.rule}"

@@ -1,10 +1,13 @@
-"""What a Chroma server did in place of answering, in words; and whether it answers at all."""
+"""What a Chroma server did in place of answering, in words; and whether any server answers."""
 
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
+from stores.index.folders import CHROMA, MILVUS
 from stores.index.port import IndexUnavailableError
 
 GLANCE_S = 2.0  # for a look whether it answers; chosen, not measured: a person waits for it
@@ -35,14 +38,32 @@ def no_answer(url: str, error: BaseException) -> IndexUnavailableError:
     return _failed(url, str(error) or "it says no more")
 
 
-def glance(url: str) -> str:
-    """Say why a server does not answer, "" where it does."""
+def glance(place: str) -> str:
+    """Say why the server of an index does not answer, "" where it does or there is none.
+
+    `place` is what the catalogue records of the index: its name, and its address if any.
+    """
+    index, _, url = place.partition(" ")
+    if index == MILVUS and "://" in url:
+        return _glance_at_milvus(url)
+    if index != CHROMA or not url:
+        return ""
     import httpx
 
     try:
         httpx.get(f"{url}/api/v2/heartbeat", timeout=GLANCE_S).raise_for_status().json()
     except (httpx.HTTPError, ValueError) as error:
         return str(no_answer(url, error))
+    return ""
+
+
+def _glance_at_milvus(url: str) -> str:
+    """Say why nothing takes connections there: Milvus' own client is loaded where it is asked."""
+    parts = urlsplit(url)
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or 19530), GLANCE_S).close()
+    except OSError as error:
+        return f"the Milvus server was not reached: {url} ({error}); see milvus.uri"
     return ""
 
 

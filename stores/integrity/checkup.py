@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from core.errors import CarrelError
-from stores.index.folders import ALL_FOLDERS, WORDS
+from stores.index.folders import ALL_FOLDERS, VECTOR_FOLDERS, WORDS
 from stores.integrity.checks import (
     Check,
     FulltextCheck,
@@ -76,9 +76,10 @@ class Checkup:
             self._condition.lost = next(iter(missing(self._parts)), "")
         if report.touched(THREADS) or report.touched(f"{THREADS}-wal"):
             self._settle(self.threads)
-        if report.touched("chroma") or "chroma" in report.left_out:
-            changed = report.state == "changed" and report.touched("chroma")
-            torn = report.left_out.get("chroma", "")
+        name = self._parts.search.folders[-1]
+        if name in VECTOR_FOLDERS and (report.touched(name) or name in report.left_out):
+            changed = report.state == "changed" and report.touched(name)
+            torn = report.left_out.get(name, "")
             self._parts.search.doubt(CHANGED.format("the vector index") if changed else torn)
         if report.state != "equal" and self._later and self._looks_sound():
             self._put_off = report
@@ -166,7 +167,7 @@ class Checkup:
         store, threads = self._parts, self.threads.is_damaged
         if self.checking or self.rows.damage.any or threads or self._condition.read_only:
             return None
-        found = {"chroma": store.search.torn} if store.search.torn else {}
+        found = {store.search.folders[-1]: store.search.torn} if store.search.torn else {}
         if any(map(store.seal.moved, WORDS)):
             try:
                 if store.search.problems(store.catalogue.collections()):

@@ -34,7 +34,7 @@ def versions(connection: sqlite3.Connection) -> dict[str, Any]:
         "sqlite": sqlite3.sqlite_version,
         "sqlite_note": (
             "this SQLite has the WAL-reset bug, which needs two connections that write at one"
-            " moment; Carrel has one writer per data directory"
+            " moment; Carrel has one writer per data directory, but for keys and enqueued ingests"
             if affected
             else ""
         ),

@@ -1,18 +1,21 @@
-"""Uploads, deletions, trees and syncs: running ones survive a restart, ended ones stay listed."""
+"""Uploads, ingests, trees and the like: running ones survive a restart, ended ones stay listed."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 from core.auth import AuthContext
 from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.sums import JOB, sign
 
-Kind = Literal["upload", "deletion", "tree", "sync"]
+Kind = Literal["upload", "ingest", "deletion", "tree", "sync"]
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 OPEN: tuple[State, ...] = ("waiting", "running")
 # A damaged job is none: the roles of its document may be others than it was given.
@@ -21,7 +24,7 @@ SOUND = f"j.sum IS {JOB}"
 
 @dataclass(eq=False)
 class JobRow:
-    """Hold one job; `name` is the upload's file name or the synced source's name, "" for any other.
+    """Hold one job; `name` is that of the file or folder, or of the synced source, else "".
 
     `roles` are who may read an uploaded document, empty for the whole tenant; `bytes` its size;
     `attempts` counts how often it was begun; `caller` is who sent it (see `sender`).
@@ -46,9 +49,15 @@ class JobRow:
     created_at: str = ""
     updated_at: str = ""
 
-    def sent_by(self, auth: AuthContext, key: str) -> None:
-        """Note who sent it, and with which key, "" for another proof."""
-        self.caller = json.dumps({"auth": auth.model_dump(mode="json"), "key": key})
+    def sent_by(self, auth: AuthContext, key: str, **work: object) -> None:
+        """Note who sent it, with which key, "" for another proof, and what else it is made of."""
+        self.caller = json.dumps({"auth": auth.model_dump(mode="json"), "key": key, **work})
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """Return what else it is made of; paths of an ingest, until it ends."""
+        found: dict[str, Any] = json.loads(self.caller)
+        return found
 
     def sender(self) -> tuple[AuthContext, str]:
         """Return who sent it, and the id of their key, "" for none; nobody sends a deletion."""
@@ -74,8 +83,32 @@ class JobRow:
         return self.state not in OPEN
 
 
+OPERATOR = "command.line"  # whose jobs are ingests, and syncs of sources that no caller added
+
+
+def new_ingest(
+    tenant: str,
+    collection: str,
+    paths: Sequence[Path],
+    readers: frozenset[str],
+    profile: dict[str, Any] | None,
+    *,
+    prune: bool,
+) -> JobRow:
+    """Return the job of ingesting paths; `profile` is what its collection gets, None to keep it."""
+    name = paths[0].absolute().name if len(paths) == 1 else ""
+    row = JobRow(uuid.uuid4().hex[:16], "ingest", tenant, OPERATOR, collection, name, readers)
+    where = [str(path.absolute()) for path in paths]
+    auth = AuthContext(tenant=tenant, user=OPERATOR, roles=readers)
+    row.sent_by(auth, "", paths=where, prune=prune, profile=profile)
+    return row
+
+
 COLUMNS = [one.name for one in fields(JobRow) if one.name not in ("created_at", "updated_at")]
-CHANGING = ("bytes", "state", "error", "attempts", "documents", "chunks", "notes", "updated_at")
+CHANGING = (
+    *("bytes", "state", "error", "attempts", "documents", "chunks", "notes", "caller"),
+    "updated_at",
+)
 
 
 class JobRows(CataloguePart):
@@ -124,6 +157,15 @@ class JobRows(CataloguePart):
         row = self._one(f"SELECT * FROM jobs j WHERE id = ? AND {SOUND}", (job_id,))
         return _row(row) if row else None
 
+    def counts(self, tenant: str, user: str | None) -> dict[str, int]:
+        """Count the jobs of a user, or of the whole tenant, by their state."""
+        rows = self._all(
+            "SELECT state, count(*) FROM jobs j WHERE tenant = :t AND (:u IS NULL OR user = :u)"
+            f" AND {SOUND} GROUP BY state",
+            {"t": tenant, "u": user},
+        )
+        return dict.fromkeys(get_args(State), 0) | {row[0]: row[1] for row in rows}
+
     def newest(self, tenant: str, user: str | None, limit: int) -> list[JobRow]:
         """List the newest jobs of a user, or of the whole tenant, the newest first."""
         rows = self._all(
@@ -145,7 +187,10 @@ class JobRows(CataloguePart):
 def _to_column(value: object) -> Any:  # noqa: ANN401 - whatever SQLite takes
     if isinstance(value, frozenset):
         value = sorted(value)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+    if isinstance(value, list):
+        value = json.dumps(value, ensure_ascii=False)
+    # The name of a file may be no text.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _row(row: sqlite3.Row) -> JobRow:

@@ -493,6 +493,7 @@ OTHER_COMMANDS = {
         "backup",
         "restore",
         "serve",
+        "worker",
     ),
     *("keys", "audit", "eval", "models", "llm"),
     # By the rights of now as well: tests/retrievers/test_tree.py, tests/graph/test_remembering.py.

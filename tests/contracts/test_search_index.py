@@ -30,7 +30,8 @@ from core.errors import CallerError, OperatorError
 from core.settings import Settings
 from core.time_limit import TimeLimit, TimeUpError, limited_time
 from stores.index.chroma import ChromaVectors
-from stores.index.folders import ALL_FOLDERS, FOLDERS
+from stores.index.folders import ALL_FOLDERS, FOLDERS, VECTOR_FOLDERS
+from stores.index.milvus import MilvusVectors
 from stores.index.port import IndexUnavailableError, VectorIndex, VectorScope
 from stores.index.registry import VECTORS, switch_index
 from stores.index.server import glance
@@ -39,8 +40,8 @@ from stores.segments.types import Candidates
 from stores.sqlite.catalogue import Collection
 from stores.store import Store, parts
 
-SERVER = "chroma server"
-KINDS = [*VECTORS, SERVER]
+SERVER, MILVUS_SERVER = "chroma server", "milvus server"
+KINDS = [*VECTORS, SERVER, MILVUS_SERVER]
 ROLES = ["red", "blue"]
 ANN = AuthContext(tenant="acme", user="ann")
 RED = AuthContext(tenant="acme", user="red", roles=frozenset({"red"}))
@@ -72,6 +73,27 @@ def chroma_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.wait(30)
 
 
+@pytest.fixture(scope="session")
+def milvus_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run a Milvus server of milvus-lite for all tests of the session."""
+    port = free_port()
+    command = [str(Path(sys.executable).with_name("milvus-lite")), "server", "--host", "127.0.0.1"]
+    command += ["--port", str(port), "--data-dir", str(tmp_path_factory.mktemp("milvus") / "m.db")]
+    quiet = subprocess.DEVNULL
+    server = subprocess.Popen(command, stdout=quiet, stderr=quiet)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            if not glance(f"milvus {url}"):
+                break
+            assert server.poll() is None
+            time.sleep(0.2)
+        yield url
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -84,6 +106,9 @@ def values(kind: str, request: pytest.FixtureRequest) -> dict[str, object]:
     if kind == SERVER:
         url = request.getfixturevalue("chroma_url")
         return {"index": "chroma", "chroma_url": url, "chroma_timeout_s": 60, **low}
+    if kind == MILVUS_SERVER:
+        url = request.getfixturevalue("milvus_url")
+        return {"index": "milvus", "milvus_uri": url, "chroma_timeout_s": 60, **low}
     return {"index": kind, **low}
 
 
@@ -253,7 +278,8 @@ def test_only_what_is_chosen_is_written(
     indexed.search.refresh(main)
     there = {name for name in ALL_FOLDERS if (indexed.folder / name).exists()}
     expected = set(FOLDERS[str(values["index"])])
-    assert there == (expected - {"chroma"} if "chroma_url" in values else expected)
+    elsewhere = {"chroma_url", "milvus_uri"} & values.keys()
+    assert there == (expected - set(VECTOR_FOLDERS) if elsewhere else expected)
 
 
 def test_a_lost_index_is_named_and_made_again(
@@ -301,10 +327,11 @@ def test_an_index_that_cannot_be_built_leaves_the_one_before(
     indexed.search.refresh(main)
     had = indexed.index(Settings())
     indexed.close()
-    away = {"index": "chroma", "chroma_url": "http://127.0.0.1:9"}
-    there = Settings(data=indexed.folder, **values | away)
-    with pytest.raises(IndexUnavailableError, match="was not reached"):
-        switch_index(there, "fake", lambda *done: None)
+    for name, address in (("chroma", "chroma_url"), ("milvus", "milvus_uri")):
+        away = {"index": name, address: "http://127.0.0.1:9", "chroma_timeout_s": 1}
+        there = Settings(data=indexed.folder, **values | away)
+        with pytest.raises(IndexUnavailableError, match="was not reached"):
+            switch_index(there, "fake", lambda *done: None)
     again = open_store(**values)
     assert again.index(Settings()) == had
     assert search(again, main, "word7 common", pool=1).notes == ()
@@ -346,7 +373,7 @@ def test_an_error_of_a_server_is_told_in_words(
         index = tracked_of(open_store(index="chroma", chroma_url=url)).index
         with pytest.raises(IndexUnavailableError, match="answered with an error") as caught:
             index.count(1)
-        looked = glance(url)
+        looked = glance(f"chroma {url}")
         server.shutdown()
     assert said in str(caught.value) and said in looked and "Error:" not in str(caught.value)
 
@@ -363,10 +390,12 @@ def test_all_requests_of_a_search_share_the_time_of_one(
 
 
 def test_an_unknown_index_is_one_line(open_store: Opener) -> None:
-    with pytest.raises(CallerError, match=r"unknown index: .?faiss.?\. There are memmap, chroma"):
+    with pytest.raises(CallerError, match=r"unknown index: .?faiss.?\. There are memmap, chroma,"):
         open_store(index="faiss")
     with pytest.raises(CallerError, match="chroma.url must be the address"):
         open_store(index="chroma", chroma_url="nowhere")
+    with pytest.raises(CallerError, match="milvus.uri must be the address"):
+        open_store(index="milvus", milvus_uri="ftp://nowhere")
 
 
 @pytest.fixture
@@ -393,10 +422,9 @@ def test_an_erasure_takes_vectors_of_earlier_models_too(
         write(store, main, rows, later)
         store.search.refresh(main)
         tracked = tracked_of(store)
-        assert isinstance(tracked.index, ChromaVectors)
-        assert (len(_in_chroma(tracked.index, main)), tracked.index.count(main.id)) == (2, 12)
+        assert (_kept_rows(tracked.index, main), tracked.index.count(main.id)) == (24, 12)
         store.search.erase(main)
-        assert (len(_in_chroma(tracked.index, main)), tracked.index.count(main.id)) == (1, 12)
+        assert (_kept_rows(tracked.index, main), tracked.index.count(main.id)) == (12, 12)
         assert store.search.problems([main]) == []
 
 
@@ -415,11 +443,18 @@ def at_server(open_store: Opener, chroma_url: str) -> tuple[Store, Collection, T
     return store, collection, tracked_of(store)
 
 
-def _in_chroma(index: ChromaVectors, collection: Collection) -> list[str]:
-    """Return the names of what Chroma has of a collection, of every model."""
-    beginning = f"{index._prefix}{collection.id}-"
-    there = (one.name for one in index._connected().list_collections())
-    return [name for name in there if name.startswith(beginning)]
+def _kept_rows(index: VectorIndex, collection: Collection) -> int:
+    """Count the vectors that there are of a collection, of every model."""
+    if isinstance(index, ChromaVectors):
+        beginning = f"{index._prefix}{collection.id}-"
+        there = index._connected().list_collections()
+        return sum(one.count() for one in there if one.name.startswith(beginning))
+    assert isinstance(index, MilvusVectors)
+    client = index._connected(60)
+    names, own = index._names(client, 60), f"collection == {collection.id}"
+    for one in names:
+        client.load_collection(one)
+    return sum(client.query(one, own, ["count(*)"])[0]["count(*)"] for one in names)
 
 
 def _not_ours(store: Store, collection: Collection) -> VectorIndex:
@@ -435,7 +470,7 @@ def _not_ours(store: Store, collection: Collection) -> VectorIndex:
 def test_a_reply_that_is_not_ours_is_one_clear_line(
     open_shelf: OpenShelf, values: dict[str, object], kind: str
 ) -> None:
-    if kind == "memmap":
+    if "chroma" not in kind:  # Milvus takes no row without our fields
         return
     shelf = open_shelf(**values)
     index = _not_ours(shelf.store, shelf.collection)
@@ -465,16 +500,20 @@ def test_a_server_gets_no_longer_than_its_caller(open_store: Opener, silent_serv
 
 
 @pytest.mark.parametrize("away", [False, True])
+@pytest.mark.parametrize("index", ["chroma", "milvus"])
 def test_a_server_that_is_away_or_slow_loses_nothing(
-    open_shelf: OpenShelf, silent_server: str, away: bool
+    open_shelf: OpenShelf, silent_server: str, away: bool, index: str
 ) -> None:
     url = "http://127.0.0.1:9" if away else silent_server
-    shelf = open_shelf(index="chroma", chroma_url=url, chroma_timeout_s=1, segment_min_rows=10)
+    own: dict[str, object] = {"chroma_url": url, "chroma_timeout_s": 1}
+    if index == "milvus":
+        own = {"milvus_uri": url, "chroma_timeout_s": 1}
+    shelf = open_shelf(index=index, segment_min_rows=10, **own)
     rows = [shelf.row(f"d{n}", f"word{n} common") for n in range(30)]
     write(shelf.store, shelf.collection, rows, FakeEmbedder())
     began = time.monotonic()
-    said = "was not reached.*refused" if away else "must answer in time"
-    with pytest.raises(OperatorError, match=rf"Chroma server {said}.*--index memmap"):
+    said = "(was not reached|must answer in time)"
+    with pytest.raises(OperatorError, match=rf"{index.capitalize()} server {said}.*--index memmap"):
         shelf.search.refresh(shelf.collection)
     assert time.monotonic() - began < 20
     assert names(shelf.store, search(shelf.store, shelf.collection, "word7 common", pool=1)) == {
@@ -539,15 +578,16 @@ def _a_file(folder: Path) -> None:
 
 @pytest.mark.parametrize("damage", [shutil.rmtree, _garbage, _a_file])
 @pytest.mark.parametrize("crash", [False, True])
-def test_a_damaged_folder_of_chroma_is_made_again(
-    open_store: Opener, damage: Callable[[Path], None], crash: bool
+@pytest.mark.parametrize("name", VECTOR_FOLDERS)
+def test_a_damaged_folder_of_vectors_is_made_again(
+    open_store: Opener, damage: Callable[[Path], None], crash: bool, name: str
 ) -> None:
-    store = open_store(index="chroma", segment_min_rows=10)
+    store = open_store(index=name, segment_min_rows=10)
     collection = store.intake.open_collection("acme", "main", None)
     fill(store, collection, 30)
     store.search.refresh(collection)
     store.close()
-    damage(store.folder / "chroma")
+    damage(store.folder / name)
     if crash:
         (store.folder / "seal.json").unlink()
     again = open_store(segment_min_rows=10)
@@ -558,13 +598,43 @@ def test_a_damaged_folder_of_chroma_is_made_again(
     assert again.maintenance.examine()["problems"] == []
 
 
-def test_nothing_of_chroma_is_loaded_where_it_is_not_chosen(tmp_path: Path) -> None:
+def test_no_client_of_an_index_is_loaded_where_it_is_not_chosen(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from core.settings import Settings;"
         "from stores.store import Store;"
         f"store = Store(Settings(data=Path({str(tmp_path / 'data')!r})), 'fake', create=True);"
         "store.maintenance.examine(); store.close();"
-        "print([name for name in sys.modules if name.startswith(('chroma', 'langchain_chroma'))])"
+        "LIBRARIES = ('chroma', 'langchain_chroma', 'pymilvus', 'milvus_lite');"
+        "print([name for name in sys.modules if name.startswith(LIBRARIES)])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_file_of_milvus_serves_one_process(open_store: Opener, tmp_path: Path) -> None:
+    own = {"index": "milvus", "milvus_uri": str(tmp_path / "m.db"), "segment_min_rows": 10}
+    first = open_store(**own)
+    main = first.intake.open_collection("acme", "main", None)
+    fill(first, main, 12)
+    code = (
+        "import sys; from pathlib import Path; from stores.index.milvus import MilvusVectors;"
+        f"index = MilvusVectors({own['milvus_uri']!r}, Path('.'), 'x', 'm', batch=9,"
+        " timeout_s=9, tenant_of=str)\n"
+        "try: index.count(1)\n"
+        "except Exception as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "open in another process" in done.stdout and "`milvus-lite server`" in done.stdout
+    assert len(done.stdout.splitlines()) == 1
+    first.close()
+    with Store(Settings(data=first.folder, **own), "fake") as again:
+        assert names(again, search(again, main, "word7 common", pool=1)) == {"d7"}
+
+
+def test_an_unknown_version_of_milvus_is_one_line(
+    open_store: Opener, milvus_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = tracked_of(open_store(index="milvus", milvus_uri=milvus_url)).index
+    monkeypatch.setattr("pymilvus.MilvusClient.get_server_version", lambda *a, **k: "v9.1")
+    with pytest.raises(IndexUnavailableError, match=r"Milvus 2.4 to 3.*v9.1"):
+        index.count(1)
