@@ -190,6 +190,7 @@ class Asked:
         tokens = claim_tokens(f"{question.text} {question.query}", language)
         found = {one.word: one for one in tokens if one.is_content}
         self.content = list(found.values())
+        self.rules = [one for one in tokens if one.has(MODALITY)]
         things = things_asked(self.text, lists)
         beside = {word for thing in things for word in thing.beside}
         self.modifiers = [one for one in self.content if one.text in beside]
@@ -388,7 +389,7 @@ class Asked:
             token.has(DENIAL) is not None for token in claim_tokens(self.text, self.language)
         )
         against = sum(
-            any(contradict(word, token, self.words) for word in self.content)
+            any(contradict(word, token, self.words) for word in (*self.content, *self.rules))
             for token in one.clause
         )
         return (denied + against + asked) % 2
