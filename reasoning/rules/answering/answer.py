@@ -177,7 +177,7 @@ def _sentences(
     if ranked and (not new or new[0].score < REPEAT_SHARE * ranked[0].score):
         # What answered another part answers this one only where it speaks of all it names.
         new = [one for one in ranked if len(wanted.matched(terms_before(one))) >= wanted.own]
-    chosen, confidence = new[:1], _confidence(new)
+    chosen, confidence = _best_row(new), _confidence(new)
     long = False
     if chosen:  # by how many sentences one takes with what it needs before it
         item, at = chosen[0].evidence, chosen[0].start
@@ -198,6 +198,15 @@ def _sentences(
     if chosen and wanted.wants == "yesno":
         claims[0] = claims[0].model_copy(update={"verdict": _verdict(chosen[0], wanted)})
     return claims
+
+
+def _best_row(ranked: Sequence[Sentence]) -> list[Sentence]:
+    """Return the likeliest sentence; of a table the row that names all that it does, and more."""
+    for one in ranked[:1]:
+        if one.evidence.kind == TABLE:
+            rows = (each for each in ranked if each.chunk_id == one.chunk_id)
+            return [next((each for each in rows if each.matched > one.matched), one)]
+    return list(ranked[:1])
 
 
 def _documented(

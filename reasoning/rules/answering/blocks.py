@@ -106,6 +106,7 @@ STEP = re.compile(r"\s*\d{1,2}[.)]\s")
 STEPS = re.compile(r"^[ \t]*\d{1,2}[.)]\s", re.MULTILINE)
 COLUMN = " | "
 AHEAD = 2  # sentences behind one, that may have its cause; chosen, not measured
+MOST_STEPS = 4  # sentences behind the first that say how to do something; chosen, not measured
 MOST_BACK = 2  # sentences before one that begins with "it"; chosen, not measured
 
 
@@ -164,6 +165,8 @@ def in_context(
         return start, end
     if code or items:
         first, last = steps(item.text, spans, first, last, ITEM if items else STEP)
+    if code:
+        last = _in_order(item.text, spans, last, words)
     text = item.text[spans[first][0] : spans[last][1]]
     if brings and not words.found(brings, text):
         ahead = [words.found(brings, item.text[slice(*one)]) for one in spans[last + 1 :][:AHEAD]]
@@ -171,6 +174,15 @@ def in_context(
     first = _first(item, spans, first, words)
     last = _last(item, spans, last, words, code=code)
     return spans[first][0], spans[last][1]
+
+
+def _in_order(text: str, spans: Sequence[Span], last: int, words: Lexicon) -> int:
+    """Return the last sentence of a paragraph that goes on with "then …", else the given one."""
+    end = last
+    while end + 1 < len(spans) and "\n" not in text[spans[end][1] : spans[end + 1][0]]:
+        end += 1
+    following = [words.found("sequence", text[slice(*one)]) for one in spans[last + 1 : end + 1]]
+    return end if any(following) and end - last <= MOST_STEPS else last
 
 
 def steps(
