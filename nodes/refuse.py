@@ -82,7 +82,7 @@ def _found_out(given: Help) -> dict[str, Any]:
     if near is not None:
         places = {"anywhere": near.lacking, "here": near.lacking_here, near.kind: []}
         place = next((one for one, words in places.items() if words), near.kind)
-        found = {place: places[place]} if place != "text" else {}
+        found = {place: places[place]} if near.evidence_id or place != "text" else {}
         found |= {"better": near.better} if near.better else {}
     return found | ({"unfiltered": True} if given.unfiltered else {})
 

@@ -280,7 +280,7 @@ def _nearest_lines(given: Help, words: Lexicon) -> list[str]:
         lines.append(lacking["anywhere"].format(words="; ".join(near.lacking)))
     elif near.lacking_here:
         lines.append(lacking["here"].format(words="; ".join(near.lacking_here)))
-    elif near.kind in lacking:
+    elif near.evidence_id and near.kind in lacking:
         lines.append(lacking[near.kind])
     if near.better:
         lines.append(words.message("better").format(question=near.better))
