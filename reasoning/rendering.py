@@ -36,6 +36,7 @@ from reasoning.verification import OTHER_LANGUAGE, settle
 
 CLASSIC_TOOL = "search_classic"
 SIGNATURE = re.compile(r"`[^`\n]+`")
+EXACT = 1.0  # the confidence of what a query over records found
 QUOTE_CHARS = 240  # of the nearest passage, shown in a refusal; chosen, not measured
 LINES = frozenset({CODE_KIND, NOTE, TABLE})  # kinds of chunks that stand on lines of their own
 DAY = len("2026-01-31")
@@ -123,11 +124,13 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
             opening.append(words.message("themes" if themes else "extracts"))
             lines += _extracts(quoted, row, by_chunk, numbers, opening, words)
         elif counted or question.wants == "list":
-            lines += [marked(claim, numbers) for claim in counted]
-            lines += [
-                f"{place}. {_work(claim, by_chunk)}{marked(claim, numbers)}"
-                for place, claim in enumerate((c for c in own if c not in counted), start=1)
-            ]
+            listed = [claim for claim in own if claim not in counted]
+            shown = [f"{_work(claim, by_chunk)}{marked(claim, numbers)}" for claim in listed]
+            basis = [marked(claim, numbers) for claim in counted]
+            # One thing is the answer; of several it is said first how many there are.
+            numbered = [f"{place}. {text}" for place, text in enumerate(shown, start=1)]
+            leads = len(listed) == 1 and bool(basis) and listed[0].confidence == EXACT
+            lines += [*shown, *basis] if leads else [*basis, *numbered]
         else:
             text = _joined(own, numbers, by_chunk)
             if own[0].verdict:
