@@ -145,7 +145,19 @@ class ClauseEdits(NumberEdits, OperatorEdits):
                 return ours is theirs and self._is_of_year(one) == self._is_of_year(other)
             return same(ours, theirs)
         alike = one.role == other.role and one.role in (MONTH, NAME)
+        # The first word of a sentence has a capital, too.
+        alike = alike and self._is_verb(one) == self._is_verb(other)
         return alike or contradict(one, other, self._words)
+
+    def _is_verb(self, one: ClaimToken) -> bool:
+        """Tell whether a dictionary, or its form of the past, makes a word a verb."""
+        words = self._words
+        if words.known.dictionary:
+            return any(
+                each.pos == "VERB" for each in readings(one.word, words.known.dictionary)[:1]
+            )
+        ending = words.past_ending
+        return one.word in words.past or bool(ending and one.word.endswith(ending))
 
     def _is_like(self, place: int, at: int) -> bool:
         """Tell whether two words are of one kind, or stand alike in their parts."""
@@ -157,7 +169,7 @@ class ClauseEdits(NumberEdits, OperatorEdits):
         if self._preposed(self._text, place) and self._preposed(self._text, at):
             return self._text[place - 1].word == self._text[at - 1].word
         dictionary = self._words.known.dictionary
-        if dictionary and self._may_be_verb(one) and self._may_be_verb(other):
+        if self._is_verb(one) and self._is_verb(other):
             return True
         if dictionary and not cases_of(one, dictionary).isdisjoint(cases_of(other, dictionary)):
             return True

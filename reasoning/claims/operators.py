@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from core.language.chinese import part_of_speech
 from core.language.words import readings
 from reasoning.claims.alignment import same
 from reasoning.claims.edits import Edits
@@ -78,10 +79,10 @@ class OperatorEdits(Edits):
 
     def _time_left_out(self) -> str:
         """Find a time that comes again left out of what is generally so: "on Sundays"."""
-        kept = {self._text[at].place for at in self._covered if self._recurs(at)}
+        kept = {(self._text[at].place, self._recurs(at)) for at in self._covered}
         for place in self._free:
-            one = self._text[place]
-            if not self._recurs(place) or one.place in kept or self._is_over(place):
+            one, kind = self._text[place], self._recurs(place)
+            if not kind or (one.place, kind) in kept or self._is_over(place):
                 continue
             if self._holds_for_all(place):
                 return f"the quote says it of a time ({one.text})"
@@ -107,20 +108,44 @@ class OperatorEdits(Edits):
             restricts = (one.word in words.restrictive and kept) or self._describes_many(place)
             if restricts and self._is_clause_left_out(place):
                 return f"the quote says it only of those {one.text}"
-            if self._bounds(place) and self._leads_sentence(place):
+            limits = self._bounds(place) and place - 1 in self._covered and before.is_content
+            first = one.role == NUMBER and not self._is_of_year(one) and self._leads_sentence(place)
+            if limits or first or self._restricts(place):
                 return f"the quote says it of what is {one.text}"
         return ""
 
     def _describes_many(self, place: int) -> bool:
         """Tell whether a clause behind a comma says which of many: «ученики, которые …»."""
-        dictionary, before = self._words.known.dictionary, self._text[max(0, place - 1)]
-        if not dictionary or place - 1 not in self._covered or "," not in self._text[place].before:
+        dictionary, start = self._words.known.dictionary, place
+        if self._preposed(self._text, place):  # «в которых»
+            start = place - 1
+        before = self._text[max(0, start - 1)]
+        if not dictionary or start - 1 not in self._covered or "," not in self._text[start].before:
             return False
         many = any(one.pos == "NOUN" and one.number == "plur"
-                   for one in readings(before.word, dictionary)[:1])  # fmt: skip
+                   for one in readings(before.word, dictionary)[:3])  # fmt: skip
         forms = readings(self._text[place].word, dictionary)[:1]
         relative = not self._words.restrictive.isdisjoint(self._text[place].keys)
         return many and (relative or any(one.pos == "PRTF" for one in forms))
+
+    def _restricts(self, place: int) -> bool:
+        """Tell whether a word leads what says for whom or with what the subject is: "for children".
+
+        In Chinese that is a verb before it: 持有证件的市民.
+        """
+        here = self._text[place].place
+        own = [at for at in sorted(self._covered)
+               if self._text[at].place == here and self._text[at].is_content]  # fmt: skip
+        if not own:
+            return False
+        if not self._words.known.spaced:
+            opens = not place or bool(CLOSED & set(self._text[place].before))
+            ends = next((at for at in range(place, own[0]) if self._text[at].word == "的"), None)
+            verb = part_of_speech(self._text[place].text)[:1] == "v"
+            named = self._text[place].word in self._words.describing
+            return opens and place < own[0] and verb and not named and ends == own[0] - 1
+        leads = self._text[place].word in self._words.restricting and own[0] == place - 1
+        return leads and len(own) > 1 and self._is_clause_left_out(place)
 
     def _is_clause_left_out(self, place: int) -> bool:
         following = self._after(self._text, place)
@@ -129,8 +154,16 @@ class OperatorEdits(Edits):
     def _bounds(self, place: int) -> bool:
         """Tell whether a word compares with a number that is left out: "above 39"."""
         one, then = self._text[place], self._text[place + 1 : place + 3]
-        compares = any(
-            sense.group == "bound" or sense.group.startswith(RELATIONS) for sense in one.senses
+        dictionary = self._words.known.dictionary
+        noun = dictionary and any(
+            form.pos == "NOUN" for form in readings(one.word, dictionary)[:1]
+        )  # «детям» answers to «родителям»
+        compares = (
+            one.word not in self._words.prepositions
+            and not noun
+            and any(
+                sense.group == "bound" or sense.group.startswith(RELATIONS) for sense in one.senses
+            )
         )
         numbers = [at for at, each in enumerate(then, place + 1) if each.role == NUMBER]
         return compares and bool(numbers) and numbers[0] in self._free
@@ -145,16 +178,14 @@ class OperatorEdits(Edits):
         kept = [at for at in kept if self._text[at].is_content]
         return bool(kept) and min(kept) > place
 
-    def _recurs(self, place: int) -> bool:
-        """Tell whether a word of the evidence is a month without a year, a weekday or a season."""
+    def _recurs(self, place: int) -> str:
+        """Return what kind of time a word of the evidence is: a month without a year, a weekday."""
         one, words = self._text[place], self._words
-        grouped = any(sense.group in words.recurring_groups for sense in one.senses)
+        kinds = [words.recurring_groups.get(each.group, "") for each in one.senses]
         beside = self._text[max(0, place - 2) : place + 3]
         dated = any(each.role == NUMBER and any(map(OF_YEAR.match, each.keys)) for each in beside)
-        return grouped or (
-            (one.role == MONTH or not words.recurring.isdisjoint({one.word, *one.keys}))
-            and not dated
-        )
+        named = one.role == MONTH or not words.recurring.isdisjoint({one.word, *one.keys})
+        return max(kinds, default="") or ("month" if named and not dated else "")
 
     def _sequence(self, place: int) -> Sense | None:
         """Return what a word says that tells what comes first: "after", in the evidence."""

@@ -30,7 +30,7 @@ class OrderEdits(ClauseEdits):
                 for at, each in enumerate(self._text)
                 if each.place == self._text[place].place and contradict(one, each, self._words)
             ]
-            if not others:
+            if not others or place in self._elliptic:
                 continue
             behind, before = self._words_beside(row, 1), self._words_beside(row, -1)
             start = max((at for at in range(place + 1) if self._divides(at)), default=0)

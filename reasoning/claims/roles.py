@@ -55,9 +55,29 @@ class RoleEdits(Edits):
         doer = self._doer_changed() or self._contrasted()
         if doer:
             return f"{doer} has another role in the quote"
+        if not turned and self._is_turned_round():
+            return "who does it and to whom are exchanged"
         if self._cases_changed() and not turned:
             return "the cases of its nouns are exchanged"
         return ""
+
+    def _is_turned_round(self) -> bool:
+        """Tell whether Chinese words stand on the other side of a verb in the evidence."""
+        if self._words.known.spaced:
+            return False
+        agents = self._words.agents | self._words.passives
+        if any(one.word in agents for one in (*self._claim, *self._text)):
+            return False
+        rows = [row for row in self._partner if self._claim[row].role in (WORD, NAME)]
+        for verb, place in self._partner.items():
+            if part_of_speech(self._claim[verb].text)[:1] != VERB:
+                continue
+            before = [row for row in rows if row < verb]
+            after = [row for row in rows if row > verb]
+            if before and all(self._partner[row] > place for row in before):
+                if any(self._partner[row] < place for row in after):
+                    return True
+        return False
 
     def _contrasted(self) -> str:
         """Name what the evidence only compares with what the claim leaves out: "unlike Rome, …"."""

@@ -68,6 +68,8 @@ class ClaimWords:
         self.definite = frozenset(raw.get("definite", ()))
         self.breaks = frozenset(raw.get("breaks", ()))
         self.source_leads = frozenset(raw.get("source_leads", ()))
+        self.restricting = frozenset(raw.get("restricting", ()))
+        self.describing = frozenset(raw.get("describing", ()))
         which = raw.get("restrictive", ())
         self.restrictive = frozenset(form for word in which for form in (word, self.key(word)))
         self.joins = frozenset(raw.get("joins", ()))
@@ -89,14 +91,18 @@ class ClaimWords:
         }
         for group, side, entry in _entries(raw):
             self._add(entry, Sense(group, side))
-        named = [str(word) for word in raw.get("recurring", ())]
-        self.recurring = frozenset(form for word in named for form in (word, self.key(word)))
-        self.recurring_groups = frozenset(
-            sense.group
-            for word in named
+        # By the group of opposites that it is of, which kind of time comes again.
+        kinds = [[str(word) for word in one] for one in raw.get("recurring", ())]
+        self.recurring = frozenset(
+            form for one in kinds for word in one for form in (word, self.key(word))
+        )
+        self.recurring_groups = {
+            sense.group: one[0]
+            for one in kinds
+            for word in one
             for sense in self.written.get(word, ())
             if sense.group.startswith(CONTRARY)
-        )
+        }
 
     def _keyed(self, table: dict[str, float]) -> dict[str, float]:
         return {form: value for word, value in table.items() for form in (word, self.key(word))}
