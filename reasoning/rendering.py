@@ -127,7 +127,6 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
             listed = [claim for claim in own if claim not in counted]
             shown = [f"{_work(claim, by_chunk)}{marked(claim, numbers)}" for claim in listed]
             basis = [marked(claim, numbers) for claim in counted]
-            # One thing is the answer; of several it is said first how many there are.
             numbered = [f"{place}. {text}" for place, text in enumerate(shown, start=1)]
             leads = len(listed) == 1 and bool(basis) and listed[0].confidence == EXACT
             lines += [*shown, *basis] if leads else [*basis, *numbered]

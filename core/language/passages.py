@@ -15,7 +15,7 @@ from languages.language import find_language
 Span = tuple[int, int]
 CODE_KIND, RECORD, TABLE = "code", "record", "table"  # kinds of chunks
 LEAST_SENTENCE = 12  # characters; chosen, not measured
-RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}: (?=\S)")
+RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}(?: ?\([^()\n]{1,20}\))?: (?=\S)")
 ITEM = re.compile(r"\s*(?:[-*+•‣◦▪–—·]|\(?\d{1,3}[.)、](?!\d)|\(?[A-Za-zа-яіїєґ]\)|[①-⑳])\s*")
 CLOSING = "\"'”’»)]）】」』*_`"
 FINAL = (".", "!", "…", "。", "！")

@@ -175,7 +175,9 @@ def record_claims(plan: Plan, evidence: Sequence[Evidence]) -> tuple[list[Claim]
         listed = [
             by_chunk[key] for row in rows for key in row.metadata[LISTED_CHUNKS] if key in by_chunk
         ]
-        found += [_listed(item, show, question) for item in listed]
+        shown = [_listed(item, show, question) for item in listed]
+        # One thing is the answer; of several it is said first how many there are.
+        found = [*shown, *found] if sure and len(shown) == 1 else [*found, *shown]
         claims += [claim.model_copy(update={"confidence": sure}) for claim in found]
     return claims, plan.model_copy(update={"questions": left})
 

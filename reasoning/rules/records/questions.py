@@ -186,6 +186,7 @@ def _is_thing(reading: RecordReading, place: int) -> bool:
 
 RECORDS = "query_records"
 LEAST_LABEL = 3  # letters that a word and the name of a field share: "рівні", "рівень"; chosen
+PLURAL = re.compile(r"[^s]s$")  # of English, but "class"
 LISTED = 10  # chosen, not measured
 # Chosen, not measured:
 SUPERLATIVES = 5  # listed where several are asked for, and no number says how many
@@ -378,7 +379,7 @@ def _arguments(reading: RecordReading, unknown: bool, guesses: int) -> dict[str,
         arguments |= {"field": reading.adds, "limit": reading.limit or GROUPS}
     elif reading.order is not None:
         plural = any(
-            one.is_a("noun", "table") and one.text.endswith("s") for one in reading.matches
+            one.is_a("noun", "table") and PLURAL.search(one.text) for one in reading.matches
         )
         name, down = reading.order
         arguments |= {"order_by": name, "descending": down}

@@ -228,7 +228,9 @@ class RecordSchema:
         for info in self.spec.fields:
             meaning = Meaning("field", info.name)
             known = self.canonical[info.name]
-            listed = [(label_of(info.name), meaning)]
+            # "Price (£)" is called the price, too.
+            bare = re.sub(r"\s*\([^()]*\)", "", label_of(info.name)).strip()
+            listed = [(one, meaning) for one in dict.fromkeys((label_of(info.name), bare)) if one]
             listed += [(str(text), meaning) for text in tables()["fields"].get(known, ())]
             if not known:  # "song" of an order, which is no field of every collection
                 kinds = [g for kind, g in tables()["tables"].items() if kind not in GENERAL_KINDS]
