@@ -46,7 +46,6 @@ FOUND: dict[str, Any] = {  # what is not a verb of the reasoner
     "calls": list[tuple[int, Call]],
     "filters": list[str],
     "unfiltered": dict[str, Any],
-    "respelled": dict[str, Any],
 }
 SUMMED = ("answer", "claims", "evidence")  # of a result: what must be as it was
 

@@ -8,13 +8,12 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.scan import words_replaced
 from core.recall import NOTE
 from core.time_limit import TimeUpError
 from core.trace import Step, spent_of_limit
-from core.types import Answer, Evidence, Plan, StopReason, SubQuestion
+from core.types import Answer, Evidence, Plan, StopReason
 from graph.context import Context
 from graph.reading import NOTED, asked_plan, orphans
 from graph.state import State, Update
@@ -28,7 +27,6 @@ from reasoning.types import Reasoner
 NEAR = 1  # the grade of what is related
 # Nothing more is looked for where a limit ended the run.
 SEARCHED = (StopReason.no_relevant_evidence, StopReason.unsupported_answer)
-AGAIN = {"unfiltered": "without the filters", "respelled": "with words of the documents"}
 
 
 def refuse(state: State, runtime: Runtime[Context]) -> Update:
@@ -145,12 +143,11 @@ def _help(state: State, plan: Plan | None, context: Context) -> tuple[Help, list
     try:
         with context.thinking(state, answering=True):
             given = _nearest(given, plan, state.get("evidence") or [], context.reasoner)
-            near, better = given.near, ""
-            if near is not None and near.lacking:
-                steps, better = _respelled(state, plan, context)
+            near = given.near
+            better = _respelled(state, plan, context) if near and near.lacking else ""
             if near is not None and better:
                 given = given._replace(near=near.model_copy(update={"better": better}))
-            elif given.filters or context.auth != context.auth.unconfined:
+            if given.filters or context.auth != context.auth.unconfined:
                 steps, answers = _searched_wider(state, plan, context)
                 given = given._replace(unfiltered=answers)
     except TimeUpError:  # what is known by then will do
@@ -174,77 +171,58 @@ def _nearest(given: Help, plan: Plan, evidence: Sequence[Evidence], reasoner: Re
     return given
 
 
+def _respelled(state: State, plan: Plan, context: Context) -> str:
+    """Return the first question with words of its evidence in place of ones close to them.
+
+    It is asked back, never answered: what was typed may be meant. Empty where the evidence answers
+    it no more. No other document is named by it, so that it is closed with those of the run.
+    """
+    question, evidence = plan.questions[0], state.get("evidence") or []
+    near = context.tools.respellings(question.text, state["query"].language, context.auth)
+    text = "\n".join(f"{one.title} {one.section} {one.text}" for one in evidence).casefold()
+    near = {typed: meant for typed, meant in near.items() if meant.casefold() in text}
+    if not near:
+        return ""
+    update = {name: words_replaced(getattr(question, name), near) for name in ("text", "query")}
+    if not context.reasoner.nearest(question.model_copy(update=update), evidence).answers:
+        return ""
+    whole = state["query"].question if len(plan.questions) == 1 else question.text
+    return words_replaced(whole, near)
+
+
 def _searched_wider(state: State, plan: Plan, context: Context) -> tuple[list[Step], bool]:
-    """Make the first search again without what narrows it.
+    """Make the first search again without what narrows it, if the budget has a call left.
 
     That is filters and, of an operator, sources and version; what confines others is a right.
-    """
-    auth = context.auth.unconfined
-    return _searched_again("unfiltered", {}, plan.questions[0], state, context, auth)
 
-
-def _respelled(state: State, plan: Plan, context: Context) -> tuple[list[Step], str]:
-    """Return the first question with words that documents have in place of ones close to them.
-
-    It is asked back, never answered: what was typed may be meant. Empty where it has no answer.
-    """
-    question, language = plan.questions[0], state["query"].language
-    near = context.tools.respellings(question.text, language, context.auth)
-    if not near:
-        return [], ""
-    meant = question.model_copy(
-        update={
-            "text": words_replaced(question.text, near),
-            "query": words_replaced(question.query, near),
-        }
-    )
-    again = {"query": meant.query}
-    steps, answers = _searched_again("respelled", again, meant, state, context, context.auth)
-    whole = state["query"].question if len(plan.questions) == 1 else question.text
-    return steps, words_replaced(whole, near) if answers else ""
-
-
-def _searched_again(
-    name: str,
-    changed: dict[str, Any],
-    question: SubQuestion,
-    state: State,
-    context: Context,
-    auth: AuthContext,
-) -> tuple[list[Step], bool]:
-    """Make the first search again, if the budget has a call left, and tell whether it answers.
-
-    Of what it finds nothing else is kept: it was not asked for.
+    Of what it finds nothing is kept but whether it answers: it was not asked for.
     """
     calls = [step for step in state.get("trail") or [] if step.tool]
     texts = [step for step in calls if "query" in step.arguments]
     first = next(iter(texts or calls), None)
     if first is None or not context.budget.calls_left(state["usage"]):
         return [], False
-    began, deadline = context.clock(), context.deadline(state["started"])
-    arguments = first.arguments | changed
+    began, deadline, parts = context.clock(), context.deadline(state["started"]), context.apart
 
     def search() -> dict[str, Any]:
-        tools = context.apart.tools
-        if name == "unfiltered":
-            tools = tools.without_filters()
+        tools = parts.tools.without_filters()
         try:
-            result = tools.run(first.tool, arguments, auth, deadline)
+            result = tools.run(first.tool, first.arguments, context.auth.unconfined, deadline)
         except CallerError:
             return {}
-        near = context.apart.reasoner.nearest(question, result.evidence)
+        near = parts.reasoner.nearest(plan.questions[0], result.evidence)
         found = {"found": len(result.evidence), "answers": near.answers}
         return {**found, "auth_filter": result.auth_filter}
 
-    found = context.seen(name, (first.tool, arguments), search)
-    if not found:
+    wider = context.seen("unfiltered", (first.tool, first.arguments), search)
+    if not wider:
         return [], False
     step = context.step(
         "refuse",
         began,
-        decision=f"{found['found']} found {AGAIN[name]}",
+        decision=f"{wider['found']} found without the filters",
         tool=first.tool,
-        arguments=arguments,
-        auth_filter=found["auth_filter"],
+        arguments=first.arguments,
+        auth_filter=wider["auth_filter"],
     )
-    return [step], bool(found["answers"])
+    return [step], bool(wider["answers"])
