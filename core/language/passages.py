@@ -15,6 +15,7 @@ from languages.language import find_language
 Span = tuple[int, int]
 CODE_KIND, RECORD, TABLE = "code", "record", "table"  # kinds of chunks
 LEAST_SENTENCE = 12  # characters; chosen, not measured
+ROW = re.compile(r"\S(?:[^\n]*\S)?")
 RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}(?: ?\([^()\n]{1,20}\))?: (?=\S)")
 ITEM = re.compile(r"\s*(?:[-*+•‣◦▪–—·]|\(?\d{1,3}[.)、](?!\d)|\(?[A-Za-zа-яіїєґ]\)|[①-⑳])\s*")
 CLOSING = "\"'”’»)]）】」』*_`"
@@ -48,7 +49,7 @@ def spans_of(text: str, kind: str) -> tuple[Span, ...]:
     sentence by itself.
     """
     if kind == TABLE:
-        return tuple(record_spans(text))
+        return tuple(one.span() for one in ROW.finditer(text))  # whatever ends within a cell
     if kind != RECORD:
         return tuple(sentence_spans(text))
     spans = record_spans(text)

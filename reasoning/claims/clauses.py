@@ -120,11 +120,7 @@ class ClauseEdits(NumberEdits, OperatorEdits):
     def _has_verb(self, places: Iterable[int]) -> bool:
         """Tell whether there is a verb, in a language whose dictionary tells."""
         dictionary = self._words.known.dictionary
-        return bool(dictionary) and any(
-            form.pos == "VERB"
-            for at in places
-            for form in readings(self._text[at].word, dictionary)[:1]
-        )
+        return bool(dictionary) and any(self._is_verb(self._text[at]) for at in places)
 
     def _own(self, one: int, other: int, places: Iterable[int]) -> tuple[int | None, int | None]:
         """Return, of some places, what answers to the second of two words, and to the first.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -91,8 +91,12 @@ class ClaimWords:
         }
         for group, side, entry in _entries(raw):
             self._add(entry, Sense(group, side))
+        self._read_times(raw.get("recurring", ()))
+
+    def _read_times(self, listed: Iterable[Iterable[str]]) -> None:
+        """Hold the words for times that come again, by kind: days, seasons, parts of a day."""
         # By the group of opposites that it is of, which kind of time comes again.
-        kinds = [[str(word) for word in one] for one in raw.get("recurring", ())]
+        kinds = [[str(word) for word in one] for one in listed]
         self.recurring = frozenset(
             form for one in kinds for word in one for form in (word, self.key(word))
         )

@@ -295,7 +295,7 @@ class MilvusVectors:
             if self.server:
                 wait = self._left(until)
                 return ask(self._connected(wait), wait)
-            with self._lock:  # also while a file is written anew
+            with self._lock:  # also while a file is written again
                 return ask(self._connected(None), None)
         except CarrelError:
             raise

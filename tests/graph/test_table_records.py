@@ -53,6 +53,13 @@ JABS = """# Щеплення
 | Грип | усі від 6 місяців | 420 грн |
 | Гепатит В | дорослі | 510 грн |
 """
+BATH = """# Баня
+
+| Сеанс | Взрослые | Дети |
+|---|---|---|
+| Общий, 2 часа | 600 руб. | 250 руб. |
+| Отдельный кабинет, 1 час | 1800 руб. | 900 руб. |
+"""
 ANSWERS = [
     ("How many rows have status open?", "3 of 4 records", 0),
     ("How many machines are there?", "4 records", 0),
@@ -77,6 +84,7 @@ ANSWERS = [
     ("Какие кружки ведёт Мария Серова?", "2. Лепка", 2),
     ("Какие собрания ведёт Олег Панин?", "Плавание", 1),
     ("Який лікар бере найбільше за прийом?", "Мельник — ціна прийому грн: 600", 1),
+    ("Сколько стоит общий сеанс для детей?", "Общий, 2 часа — Дети: 250 руб. [1]", 0),
     ("Сколько кружков с платой 300?", "1 из 4 (плата_в_месяц = 300)", 0),
     ("Скільки коштує щеплення від грипу?", "Грип — Ціна: 420 грн [1]", 0),
 ]
@@ -98,6 +106,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     (folder / "plan.md").write_text(PLAN)
     (folder / "desk.html").write_text(DESK)
     texts = {"boats.csv": BOATS, "kruzhki.csv": CLUBS, "likari.csv": DOCTORS, "jabs.md": JABS}
+    texts["bath.md"] = BATH
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     given = {"data": folder / "data", "embedder": "embedded"}

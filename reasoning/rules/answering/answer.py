@@ -202,11 +202,11 @@ def _sentences(
 
 def _best_row(ranked: Sequence[Sentence]) -> list[Sentence]:
     """Return the likeliest sentence; of a table the row that names all that it does, and more."""
-    for one in ranked[:1]:
-        if one.evidence.kind == TABLE:
-            rows = (each for each in ranked if each.chunk_id == one.chunk_id)
-            return [next((each for each in rows if each.matched > one.matched), one)]
-    return list(ranked[:1])
+    if not ranked or ranked[0].evidence.kind != TABLE:
+        return list(ranked[:1])
+    first = ranked[0]
+    rows = (one for one in ranked if one.chunk_id == first.chunk_id)
+    return [next((one for one in rows if one.matched > first.matched), first)]
 
 
 def _documented(

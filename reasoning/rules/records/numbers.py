@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 
-from reasoning.rules.records.phrases import HAN, PhraseMatch, tables
+from reasoning.rules.records.phrases import HAN, PhraseMatch, is_common, tables
 from reasoning.rules.records.schema import AKIN, RecordReading, has, is_negated, nearest
 
 COMPARES = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "order gt": ">", "order lt": "<"}
@@ -219,7 +219,8 @@ def read_aggregates(reading: RecordReading) -> None:
                 reading.used |= {place, near}
     _read_winner(reading)
     for kind in ("average", "sum"):
-        marked = [p for p, one in enumerate(matches) if one.is_a(kind) and p not in reading.used]
+        marked = [p for p, one in enumerate(matches) if one.is_a(kind) and p not in reading.used
+                  and not _describes_other(reading, p)]  # fmt: skip
         numbers = [
             (p, m.name) for p, one in enumerate(matches) for m in one.of("field")
             if p not in reading.used and schema.numeric(m.name) and m.name != reading.groups
@@ -238,7 +239,9 @@ def read_aggregates(reading: RecordReading) -> None:
         if near is None:  # "价格是多少"
             near = nearest(reading, counts[0], ("field",), back=True)
         names = matches[near].of("field") if near is not None and near not in reading.used else ()
-        if any(schema.numeric(m.name) for m in names) or (near and matches[near].is_a("filler")):
+        if any(schema.numeric(m.name) for m in names) or (
+            near is not None and matches[near].is_a("filler")
+        ):
             return  # "how many pages", "how much does it cost": a field, and no count
         if near is not None and _describes(reading, near):
             names = ()
@@ -246,6 +249,14 @@ def read_aggregates(reading: RecordReading) -> None:
         if names and near is not None:
             reading.groups = names[0].name
             reading.used.add(near)
+
+
+def _describes_other(reading: RecordReading, place: int) -> bool:
+    """Tell whether a mark stands before no number: «общий сеанс» is one of the sessions."""
+    following = reading.matches[place + 1 : place + 2]
+    return any(
+        one.is_a("table") or (not one.meanings and not is_common(one.text)) for one in following
+    )
 
 
 def _asks_of_one(reading: RecordReading) -> bool:
