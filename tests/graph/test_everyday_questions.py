@@ -113,3 +113,10 @@ def test_how_to_do_something_is_answered_by_the_steps_alone(session: Session) ->
     answer = session.ask("Як поставити намет?", ANN, "default").result["answer"]
     assert "1. Розстеліть дно." in answer
     assert answer.endswith("3. Забийте кілочки. [1]")
+
+
+def test_a_misspelt_name_is_asked_back_as_the_evidence_spells_it(session: Session) -> None:
+    asked = "What is the Lyndow season fare for a bicycle?"
+    result = session.ask(asked, ANN, "default").result
+    assert result["refused"]
+    assert "What is the Lindow season fare for a bicycle?" in result["answer"]
