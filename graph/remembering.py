@@ -48,7 +48,9 @@ def notes_of_turn(
     newest = memory.notes.list_notes(auth, current=True, limit=1)
     last = next((one for one in newest if _conversation(one) == conversation.id), None)
     if not drafts and not waits:
-        drafts = _correction(typed, source, last) or _change(typed, source, last, memory, auth)
+        drafts = _correction(typed, source, last, memory, auth) or _change(
+            typed, source, last, memory, auth
+        )
     drafts = [one if one.supersedes else _with_earlier(one, last, memory, auth) for one in drafts]
     if not drafts and not asks_to_keep(typed):
         return TurnNotes([], ())
@@ -77,8 +79,13 @@ def _conversation(note: Note) -> str:
     return origin_of(note.provenance).conversation
 
 
-def _correction(typed: str, source: TurnSource, last: Note | None) -> list[NoteDraft]:
-    """Return the note of a turn that only gives another value of what was stated last."""
+def _correction(
+    typed: str, source: TurnSource, last: Note | None, memory: Memory, auth: AuthContext
+) -> list[NoteDraft]:
+    """Return the note of a turn that only gives another value of what was stated last.
+
+    One that names what an earlier statement is of gives the value of that.
+    """
     if last is None:
         return []
     text, language = typed.strip(), detect_language(typed)
@@ -88,7 +95,8 @@ def _correction(typed: str, source: TurnSource, last: Note | None) -> list[NoteD
         return []
     quoted = source.model_copy(update={"quote": text})
     draft = NoteDraft(content=text, provenance=quoted, language=language, tags=[CORRECTION])
-    return [draft.model_copy(update={"supersedes": [last.note_id]})]
+    named = _with_earlier(draft, last, memory, auth)
+    return [named if named.supersedes else draft.model_copy(update={"supersedes": [last.note_id]})]
 
 
 def _change(

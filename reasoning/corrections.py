@@ -37,8 +37,8 @@ from reasoning.worth import MODEL, change_odds
 SHORT, LONGEST, LEADING, ALIKE = 4, 60, 3, 2
 # Weights of the features, the constant, and the log odds from which a statement takes the place of
 # an earlier one (`scripts/train_memory.py changes`).
-WEIGHTS = (3.61, 1.95, 0.99, 2.27, 2.58, 1.93, 3.05, 0.4, -1.23, -2.12, 0.87)
-CONSTANT, LEAST = -4.29, -1.0
+WEIGHTS = (2.41, 2.42, 1.18, 2.25, 2.64, 2.68, 2.66, -0.44, -0.73, -2.11, 1.09)
+CONSTANT, LEAST = -4.51, -0.75
 MIDDLE = 0.85  # cosine of two sentences of one topic; chosen, not measured
 CHANGED, UNCHANGED, NEVER = 1.0, -3.0, -9.0  # log odds; chosen, not measured
 # A name or a quotation; what says in Chinese what something is.
@@ -99,8 +99,8 @@ def pair_features(
 ) -> Vectors:
     """Return a row of what tells for each earlier statement whether a later one replaces it.
 
-    Whether the later begins as a correction of the last one and has not more words of another, and
-    whether it does so in few words; the log odds that it says of a change; its similarity to the
+    Whether the later begins as a correction and has most words of this one, or no more of another
+    than of the last, and whether it does so in few words; the log odds that it says of a change; its similarity to the
     earlier one, how much less that is than the best and 10 times what it is above the middle; the
     part of the earlier one's words that it has, and whether any; the part of its first words that
     the earlier one has; whether it says almost the same, denies other things, or denies one of the
@@ -115,10 +115,13 @@ def pair_features(
     revalued = bool(content_terms(stated, language))
     rows = []
     others = [set(content_terms(one.content, language)) for one in notes]
-    most = max(len(one.intersection(own)) for one in others)
-    for one, other, cosine in zip(notes, others, alike, strict=True):
+    corrected = max(
+        range(len(notes)),
+        key=lambda at: (len(others[at].intersection(own)), notes[at].note_id == last, alike[at]),
+    )
+    for at, (other, cosine) in enumerate(zip(others, alike, strict=True)):
         shared = len(other.intersection(own))
-        corrects = begins and one.note_id == last and shared == most
+        corrects = begins and at == corrected
         rows.append(
             [
                 corrects,

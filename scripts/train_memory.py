@@ -5,9 +5,10 @@ python scripts/train_memory.py answers  # prints the weights of reasoning/rules/
 python scripts/train_memory.py changes  # writes reasoning/changes.npz, prints for corrections.py
 
 `worth` reads `scripts/statements/LANGUAGE.tsv`, lines of 1 or 0, a tab and a sentence, and
-`answers` the statements and questions of `benchmarks/memory_talks.jsonl`. `changes` reads its
-corrections and small talk, and `scripts/statements/changes.tsv`: a language, an earlier and a later
-statement, and 1 where the later takes its place. Each first reports every language as one that was
+`beside.tsv`; `answers` the statements and questions of `benchmarks/memory_talks.jsonl`. `changes`
+reads its corrections and small talk, `scripts/statements/changes.tsv`: a language, an earlier and a later
+statement, and 1 where the later takes its place, and `beside.tsv`: a language, a group, and one of
+its statements, none of which takes the place of another. Each first reports every language as one that was
 left out of training has it.
 """
 
@@ -42,7 +43,8 @@ def read_lines(language: str) -> tuple[list[str], list[int]]:
     """Return the sentences of a language, and 1 for those worth a note."""
     text = (ROOT / "scripts" / "statements" / f"{language}.tsv").read_text(encoding="utf-8")
     rows = [line.split("\t", 1) for line in text.splitlines()]
-    return [row[1] for row in rows], [int(row[0]) for row in rows]
+    beside = [text for own, group in read_beside() if own == language for text in group]
+    return [row[1] for row in rows] + beside, [int(row[0]) for row in rows] + len(beside) * [1]
 
 
 def fit(vectors: Vectors, labels: Vectors) -> list[Network]:
@@ -176,6 +178,15 @@ def read_pairs() -> list[tuple[str, str, str, bool]]:
     return pairs
 
 
+def read_beside() -> list[tuple[str, list[str]]]:
+    """Return languages and statements that are near each other and all hold."""
+    text = (ROOT / "scripts" / "statements" / "beside.tsv").read_text(encoding="utf-8")
+    found: dict[tuple[str, str], list[str]] = {}
+    for language, group, statement in (line.split("\t") for line in text.splitlines()):
+        found.setdefault((language, group), []).append(statement)
+    return [(language, statements) for (language, _), statements in found.items()]
+
+
 def read_talks() -> list[dict[str, Any]]:
     """Return the talks on which memory was built."""
     lines = (ROOT / "benchmarks" / "memory_talks.jsonl").read_text(encoding="utf-8").splitlines()
@@ -228,6 +239,13 @@ def train_changes(embedder: Embedder) -> None:
                 found = pair_features(draft, notes, last, embedder)
                 truth = np.array([replaces and one.note_id == "0" for one in notes])
                 rows.append((language, found, truth))
+    for language, statements in read_beside():
+        for later in statements:
+            notes = [kept_note(one, language, one) for one in statements if one != later]
+            draft = NoteDraft(content=later, provenance=of_turn(later), language=language)
+            last = notes[int(random.integers(len(notes)))].note_id
+            found = pair_features(draft, notes, last, embedder)
+            rows.append((language, found, np.zeros(len(notes), dtype=bool)))
     report_left_out(rows)
 
 

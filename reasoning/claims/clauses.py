@@ -114,6 +114,9 @@ class ClauseEdits(NumberEdits, OperatorEdits):
     def _is_of_another_clause(self, row: int, place: int) -> bool:
         return place not in self._elliptic and super()._is_of_another_clause(row, place)
 
+    def _is_of_another_verb(self, row: int, place: int) -> bool:
+        return place not in self._elliptic and super()._is_of_another_verb(row, place)
+
     def _counts_same(self, row: int, place: int) -> bool:
         return place in self._elliptic or super()._counts_same(row, place)
 

@@ -112,7 +112,19 @@ class OperatorEdits(Edits):
             first = one.role == NUMBER and not self._is_of_year(one) and self._leads_sentence(place)
             if limits or first or self._restricts(place):
                 return f"the quote says it of what is {one.text}"
+            if one.word in words.limiting and self._limits_kept(place):
+                return f"the quote says it {one.text} of what is left out"
         return ""
+
+    def _limits_kept(self, place: int) -> bool:
+        """Tell whether what "only" limits is left out behind what a claim keeps of its clause."""
+        start = self._clause(place)
+        kept = any(at in self._covered and self._text[at].is_content for at in range(start, place))
+        joined = self._text[max(0, place - 1)].word in self._words.joins | self._words.breaks
+        following = self._after(self._text, place)
+        if following is None:
+            following = self._next(self._text, place, -1)
+        return kept and not joined and following in self._free
 
     def _describes_many(self, place: int) -> bool:
         """Tell whether a clause behind a comma says which of many: «ученики, которые …»."""

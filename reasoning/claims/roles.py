@@ -57,6 +57,8 @@ class RoleEdits(Edits):
             return f"{doer} has another role in the quote"
         if not turned and self._is_turned_round():
             return "who does it and to whom are exchanged"
+        if not turned and self._sides_changed():
+            return "what is compared with what is exchanged"
         if self._cases_changed() and not turned:
             return "the cases of its nouns are exchanged"
         return ""
@@ -78,6 +80,54 @@ class RoleEdits(Edits):
                 if any(self._partner[row] < place for row in after):
                     return True
         return False
+
+    def _sides_changed(self) -> bool:
+        """Tell whether words of both sides of a comparison stand on the other in the evidence."""
+        for row, place in self._partner.items():
+            one = self._claim[row]
+            than = one.text.casefold().endswith(self._words.comparators[:1])
+            if not than and not any(sense.group.startswith(RELATIONS) for sense in one.senses):
+                continue
+            ours, theirs = self._sides(self._claim, row), self._sides(self._text, place)
+            if all(self._crosses(ours[side], theirs, side, cased=not than) for side in (0, 1)):
+                return True
+        return False
+
+    def _sides(
+        self, tokens: Sequence[ClaimToken], place: int
+    ) -> tuple[list[ClaimToken], list[ClaimToken]]:
+        """Return the words before and behind a word of one sentence, but for those on both sides."""
+        own = [at for at, one in enumerate(tokens)
+               if one.place == tokens[place].place and at != place
+               and (one.is_content or one.senses)]  # fmt: skip
+        before = [tokens[at] for at in own if at < place]
+        behind = [tokens[at] for at in own if at > place]
+        return (
+            [one for one in before if not any(same(one, other) for other in behind)],
+            [one for one in behind if not any(same(one, other) for other in before)],
+        )
+
+    def _crosses(
+        self,
+        own: Sequence[ClaimToken],
+        sides: tuple[Sequence[ClaimToken], Sequence[ClaimToken]],
+        side: int,
+        *,
+        cased: bool,
+    ) -> bool:
+        """Tell whether a word of a side is in the evidence on the other alone.
+
+        Where cases say what is compared, a word in the same form stands where it will.
+        """
+        cased = cased and bool(self._words.known.dictionary)
+        return any(
+            not any(same(one, other) for other in sides[side])
+            and any(
+                same(one, other) and not (cased and one.word == other.word)
+                for other in sides[1 - side]
+            )
+            for one in own
+        )
 
     def _contrasted(self) -> str:
         """Name what the evidence only compares with what the claim leaves out: "unlike Rome, …"."""

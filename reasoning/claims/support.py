@@ -41,6 +41,8 @@ LABEL = re.compile(
     r"\s*(?:[-*•]\s*)?((?:[^\W\d_]+ ){0,2}(?:[^\W\d_]*\d[\w.-]*|[A-ZА-Я]))\s*[:：](?!\d)"
 )
 
+UNLIKE = "nothing in the quote is like it"
+
 
 class Line(NamedTuple):
     """Hold one sentence of the evidence, with its place and that of the text it is of."""
@@ -270,14 +272,15 @@ class Supporting:
                 for row, place in (*aligned.matched.items(), *aligned.moved.items())
                 if tokens[row].is_content
             }
-            if len(window) > max(1, len(used)):
+            if used and len(window) > len(used):
                 continue  # a sentence of which nothing but small words is taken
             reason = Judge(aligned, words, partial(self._earlier, window), self._similar).reason()
-            if not reason:
+            if not reason and used:
                 return "", window
+            reason = reason or UNLIKE  # what a pronoun may stand for is not said of it
             if best is None or aligned.cost < best[0]:
                 best = aligned.cost, reason
-        return (best[1] if best else "nothing in the quote is like it"), []
+        return (best[1] if best else UNLIKE), []
 
     def _windows(self, claim: str) -> Iterator[list[Line]]:
         """Yield what the claim may rest on: single sentences, then those that add to the best."""

@@ -70,6 +70,7 @@ class ClaimWords:
         self.source_leads = frozenset(raw.get("source_leads", ()))
         self.restricting = frozenset(raw.get("restricting", ()))
         self.describing = frozenset(raw.get("describing", ()))
+        self.limiting = frozenset(raw.get("limiting", ()))
         which = raw.get("restrictive", ())
         self.restrictive = frozenset(form for word in which for form in (word, self.key(word)))
         self.joins = frozenset(raw.get("joins", ()))
