@@ -11,7 +11,12 @@ from core.notes import CORRECTION, ClaimSource, Note, NoteDraft, TurnSource, ori
 from core.recall import NOTE
 from core.trace import RunRecord
 from core.types import Claim, StopReason
-from reasoning.corrections import LEAST, gives_other_value, superseding_odds
+from reasoning.corrections import (
+    LEAST,
+    gives_other_value,
+    may_correct,
+    superseding_odds,
+)
 from reasoning.rules.lexicon import lexicon
 from reasoning.statements import asks_to_keep, find_statements, only_states, repeats_answer
 from reasoning.worth import DOUBT, Worth, doubting
@@ -96,7 +101,9 @@ def _correction(
     quoted = source.model_copy(update={"quote": text})
     draft = NoteDraft(content=text, provenance=quoted, language=language, tags=[CORRECTION])
     named = _with_earlier(draft, last, memory, auth)
-    return [named if named.supersedes else draft.model_copy(update={"supersedes": [last.note_id]})]
+    if named.supersedes or not may_correct(text, language, last.content):
+        return [named]
+    return [draft.model_copy(update={"supersedes": [last.note_id]})]
 
 
 def _change(

@@ -60,6 +60,12 @@ def gives_other_value(text: str, language: str, earlier: str) -> bool:
     return bool(named) or all(_has_number(one, language) for one in (text, earlier))
 
 
+def may_correct(text: str, language: str, earlier: str) -> bool:
+    """Tell whether a correction may be of a statement: it names nothing else at length."""
+    own = set(content_terms(text, language))
+    return len(own) <= SHORT or not own.isdisjoint(content_terms(earlier, language))
+
+
 def _has_number(text: str, language: str) -> bool:
     if DIGIT.search(text):
         return True
@@ -99,12 +105,12 @@ def pair_features(
 ) -> Vectors:
     """Return a row of what tells for each earlier statement whether a later one replaces it.
 
-    Whether the later begins as a correction and has most words of this one, or no more of another
-    than of the last, and whether it does so in few words; the log odds that it says of a change; its similarity to the
-    earlier one, how much less that is than the best and 10 times what it is above the middle; the
-    part of the earlier one's words that it has, and whether any; the part of its first words that
-    the earlier one has; whether it says almost the same, denies other things, or denies one of the
-    same and gives another value.
+    Whether the later begins as a correction and has half its words of this one, or no more of
+    another than of the last, and whether it does so in few words; the log odds that it says of a
+    change; its similarity to the earlier one, how much less that is than the best and 10 times what
+    it is above the middle; the part of the earlier one's words that it has, and whether any; the
+    part of its first words that the earlier one has; whether it says almost the same, denies other
+    things, or denies one of the same and gives another value.
     """
     text, language = draft.content, draft.language
     own = content_terms(text, language)
@@ -121,7 +127,8 @@ def pair_features(
     )
     for at, (other, cosine) in enumerate(zip(others, alike, strict=True)):
         shared = len(other.intersection(own))
-        corrects = begins and at == corrected
+        near = notes[at].note_id == last or 2 * shared >= len(set(own))
+        corrects = begins and at == corrected and near
         rows.append(
             [
                 corrects,

@@ -6,10 +6,10 @@ python scripts/train_memory.py changes  # writes reasoning/changes.npz, prints f
 
 `worth` reads `scripts/statements/LANGUAGE.tsv`, lines of 1 or 0, a tab and a sentence, and
 `beside.tsv`; `answers` the statements and questions of `benchmarks/memory_talks.jsonl`. `changes`
-reads its corrections and small talk, `scripts/statements/changes.tsv`: a language, an earlier and a later
-statement, and 1 where the later takes its place, and `beside.tsv`: a language, a group, and one of
-its statements, none of which takes the place of another. Each first reports every language as one that was
-left out of training has it.
+reads its corrections and small talk, `scripts/statements/changes.tsv`: a language, an earlier and a
+later statement, and 1 where the later takes its place, and `beside.tsv`: a language, a group, and
+one of its statements, none of which takes the place of another. Each first reports every language
+as one that was left out of training has it.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class RoleEdits(Edits):
     def _sides(
         self, tokens: Sequence[ClaimToken], place: int
     ) -> tuple[list[ClaimToken], list[ClaimToken]]:
-        """Return the words before and behind a word of one sentence, but for those on both sides."""
+        """Return the words before and behind a word of a sentence, but for those on both sides."""
         own = [at for at, one in enumerate(tokens)
                if one.place == tokens[place].place and at != place
                and (one.is_content or one.senses)]  # fmt: skip
