@@ -69,6 +69,12 @@ class RetrievalSettings(Group):
     weight_vector: float = Field(
         0.6, ge=0, le=1, description="Weight of the vector channel; BM25 has the rest."
     )
+    heading_words: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Weight of words that the headings of the best hits add to a search; 0: none.",
+    )
     channel_sentences: bool = Field(
         True, description="Let a chunk's best sentence count as much as the whole chunk."
     )
@@ -114,7 +120,7 @@ class LinksSettings(Group):
     )
 
 
-# What a factor adds to a score (docs/evals/retrieval.md; the last two, docs/evals/techdocs.md).
+# What a factor adds to a score (docs/evals/retrieval.md; the last four, docs/evals/techdocs.md).
 FACTOR_AMOUNTS = {
     "version_exact": 0.15,  # of the version asked for
     "version_near": -0.05,  # of a neighbouring version
@@ -126,6 +132,8 @@ FACTOR_AMOUNTS = {
     "heading": 0.3,  # a title or a keyword is the query, word by word
     "title": 0.0,  # by the share of the query's words that the title has
     "opening": 0.0,  # the beginning of a document, for a question that names no code
+    "framework": 0.0,  # the framework that the question names
+    "page": 0.0,  # by the mean score of the best passages of the document
 }
 
 

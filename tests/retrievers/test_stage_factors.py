@@ -217,6 +217,36 @@ def test_titles_and_beginnings_count_where_a_profile_says_so(index) -> None:
     assert not any("factors: opening" in item.scores for item in after)
 
 
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [("how does Kite fly", "b"), ("what is kite.air.fly", "b"), ("how does a plane fly", "")],
+)
+def test_the_framework_that_a_question_names_goes_first(index, question: str, first: str) -> None:
+    evidence = [
+        hit("a", "Text.", metadata={"framework": "Plane", "module": "plane.wing"}),
+        hit("b", "Text.", metadata={"framework": "Kite", "module": "kite.air"}),
+        hit("c", "Text."),
+    ]
+    made = index(**{AMOUNTS: ["framework=0.2"]})
+    after, note = factors(searched(made, question), evidence)
+    lifted = [item.chunk_id for item in after if "factors: framework" in item.scores]
+    assert lifted == ([first] if first else ["a"])
+    assert "framework" in note
+
+
+def test_a_page_that_fits_all_over_goes_before_a_passing_mention(index) -> None:
+    evidence = [
+        hit("mention", score=0.80, document_key="x"),
+        hit("about", score=0.78, document_key="y"),
+        hit("about-2", score=0.70, document_key="y"),
+        hit("mention-2", score=0.10, document_key="x"),
+    ]
+    made = index(**{AMOUNTS: ["page=0.4"]})
+    after, _ = factors(searched(made, "anything"), evidence)
+    assert after[0].chunk_id == "about"
+    assert after[0].scores["factors: page"] == pytest.approx(0.4 * 0.74)
+
+
 @pytest.mark.parametrize("given", ["title", "title=x", "title=2", "nothing=0.1", "title=0.1e9"])
 def test_an_amount_that_is_none_is_refused(index, given: str) -> None:
     with pytest.raises(ValueError, match="NAME=AMOUNT"):
