@@ -11,6 +11,7 @@ from core.language.cues import cues
 from core.language.detect import detect_language
 from core.language.entities import entities
 from core.language.identifiers import find_identifiers
+from core.metadata import newer_versions
 from core.types import Evidence
 from models.entity_tagger import entity_tagger
 from retrievers.types import Searched
@@ -123,7 +124,13 @@ def _by_version(
             return "", 0.0
         return f"version {asked} {distance}", amounts[f"version_{distance}"]
 
-    return [version] if asked else []
+    return [version if asked else _older(evidence, amounts["version_older"])]
+
+
+def _older(evidence: Sequence[Evidence], amount: float) -> Factor:
+    """Return the factor of what stands in a newer version too, where none is asked for."""
+    old = newer_versions(evidence)
+    return lambda item: ("older version", amount * (item.chunk_id in old))
 
 
 def _by_code(searched: Searched, amounts: Mapping[str, float]) -> Iterable[Factor]:

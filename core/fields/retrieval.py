@@ -125,6 +125,7 @@ FACTOR_AMOUNTS = {
     "version_exact": 0.15,  # of the version asked for
     "version_near": -0.05,  # of a neighbouring version
     "version_far": -0.2,  # of a distant one
+    "version_older": -0.1,  # of an older version, where the same passage has a newer one
     "code": 0.05,  # code when code is asked for, by its share
     "code_other": -0.03,  # code when it is not
     "index_page": -0.1,  # lists of links and tables of contents

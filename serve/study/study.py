@@ -356,7 +356,5 @@ def _of_technical(study: Study, settings: Settings) -> Iterator[Advice]:
     yield Advice(setting="ingest.structural_max", now=now.structural_max, advised=needed, why=why)
     named = {one.partition("=")[0] for one in given}
     more = [f"{name}={amount}" for name, amount in WEIGHTS.items() if name not in named]
-    why = (
-        f"{code}: a page says what it is about in its title, its beginning and all over it"
-    )
+    why = f"{code}: a page says what it is about in its title, its beginning and all over it"
     yield Advice(setting="selection.factor_amounts", now=given, advised=[*given, *more], why=why)

@@ -234,6 +234,21 @@ def test_the_framework_that_a_question_names_goes_first(index, question: str, fi
     assert "framework" in note
 
 
+def test_the_older_of_two_versions_goes_behind_where_none_is_asked_for(index) -> None:
+    evidence = [
+        hit("old", title="Winch", version="1.9"),
+        hit("new", title="Winch", version="1.10"),
+        hit("other", title="Sail", version="1.0"),
+        hit("odd", title="Winch", version="first"),
+    ]
+    after, note = factors(searched(index(), "how is it wound"), evidence)
+    assert [item.chunk_id for item in after][-1] == "old"
+    assert "older version: 1" in note
+    after, note = factors(searched(index(), "how is it wound in version 1.9"), evidence)
+    assert after[0].chunk_id == "old"
+    assert "older" not in note
+
+
 def test_a_page_that_fits_all_over_goes_before_a_passing_mention(index) -> None:
     evidence = [
         hit("mention", score=0.80, document_key="x"),

@@ -9,7 +9,8 @@ import re
 import tarfile
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -104,6 +105,9 @@ class _Docset:
         yield from problems
         entries: dict[str, list[IndexEntry]] = defaultdict(list)
         yield from self._index(entries)
+        explained = Counter(
+            entry.name.rpartition(".")[0] for entry in set(chain.from_iterable(entries.values()))
+        )
         for name in self._pages:
             shown = self._shown(name)
             if not is_entered(shown):
@@ -116,7 +120,7 @@ class _Docset:
                     reason = "left out: the page has nothing but links to others"
                     yield LoadFailure(path=shown, reason=reason)
                 else:
-                    yield _with_entries(item, common, listed)
+                    yield _with_entries(item, common, listed, explained)
 
     def _shown(self, name: str) -> str:
         return f"{self._relative}/{storable(name)}"
@@ -211,7 +215,10 @@ def _is_navigation(page: ParsedDocument) -> bool:
 
 
 def _with_entries(
-    page: ParsedDocument, common: dict[str, Any], entries: list[IndexEntry]
+    page: ParsedDocument,
+    common: dict[str, Any],
+    entries: list[IndexEntry],
+    explained: Mapping[str, int],
 ) -> ParsedDocument:
     """Return a page with what the index says of it; its own version goes before the docset's."""
     kinds = Counter(entry.type for entry in entries if entry.type)
@@ -219,6 +226,7 @@ def _with_entries(
     described["type"] = described["type"] or ["guide"]
     if module := _module(page.title, entries):
         described["module"] = module
+        described["module_names"] = explained[module]
     if entries:
         described["entries"] = [
             {"name": one.name, "type": one.type, "anchor": one.anchor}
