@@ -100,7 +100,7 @@ def add_heading_words(
     added = added[: min(HEADING_WORDS, MAX_TERMS - len(asked.terms))]
     if not added:
         return None
-    weight = index.settings.retrieval.heading_words
+    weight = index.settings.selection.amounts["headings"]
     return replace(
         asked,
         terms=[*asked.terms, *(frozenset([term]) for term in added)],

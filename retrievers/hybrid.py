@@ -239,7 +239,7 @@ def hybrid_search(
     candidates, ranked = _rank(index, query, asked, limits, trace)
     widened = expand(index, query, asked, _best_distance(candidates, query, index.embedder))
     found.partial = asked.partial
-    if widened is None and settings.retrieval.heading_words and len(channels) > 1:
+    if widened is None and settings.selection.amounts["headings"] > 0 and len(channels) > 1:
         with trace_stage(trace, "headings", len(asked.terms)) as step:
             widened = add_heading_words(index, query, asked, ranked.ranking)
             added = widened.terms[len(asked.terms) :] if widened else []

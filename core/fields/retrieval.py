@@ -69,12 +69,6 @@ class RetrievalSettings(Group):
     weight_vector: float = Field(
         0.6, ge=0, le=1, description="Weight of the vector channel; BM25 has the rest."
     )
-    heading_words: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="Weight of words that the headings of the best hits add to a search; 0: none.",
-    )
     channel_sentences: bool = Field(
         True, description="Let a chunk's best sentence count as much as the whole chunk."
     )
@@ -120,7 +114,7 @@ class LinksSettings(Group):
     )
 
 
-# What a factor adds to a score (docs/evals/retrieval.md; the last four, docs/evals/techdocs.md).
+# What a factor adds to a score (docs/evals/retrieval.md; those of 0, docs/evals/techdocs.md).
 FACTOR_AMOUNTS = {
     "version_exact": 0.15,  # of the version asked for
     "version_near": -0.05,  # of a neighbouring version
@@ -135,6 +129,9 @@ FACTOR_AMOUNTS = {
     "opening": 0.0,  # the beginning of a document, for a question that names no code
     "framework": 0.0,  # the framework that the question names
     "page": 0.0,  # by the mean score of the best passages of the document
+    "headings": 0.0,  # the weight of words that headings of the best hits add to the search
+    "retry": 0.0,  # what vectors lose to words when a rewritten question is searched (SPEC T6)
+    "order": 0.0,  # log odds that a sentence loses for each .1 its passage lies behind the best
 }
 
 

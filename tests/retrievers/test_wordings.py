@@ -6,7 +6,7 @@ import pytest
 from fakes import document, write
 from hypothesis import given
 from hypothesis import strategies as st
-from stage_builders import ANN, hit, ids, with_settings
+from stage_builders import ANN, hit, ids
 
 from core.trace import StageStep
 from retrievers.expansion import fuse_wordings, reciprocal_ranks
@@ -79,7 +79,7 @@ def test_headings_of_the_best_hits_add_their_words(
         *(document(collection, f"other{n}", f"quiet village number {n}") for n in range(8)),
     ]
     write(store, collection, rows, embedder)
-    made = with_settings(index(), **{"retrieval.heading_words": weight})
+    made = index(**{"selection.factor_amounts": [f"headings={weight}"]})
     found = hybrid_search(made, Query(question, ANN), [VECTOR, TEXT], {VECTOR: 1, TEXT: 5}, 10)
     notes = {step.name: step.note for step in found.stages}
     assert ("second" in [item.document_id for item in found.evidence]) is added

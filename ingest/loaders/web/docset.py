@@ -30,7 +30,7 @@ from ingest.loaders.formats import (
     source_files,
 )
 from ingest.loaders.limits import LoadLimits, because, report_damage
-from ingest.loaders.outline import SECTION_SEPARATOR
+from ingest.loaders.outline import MOST_ENTRIES, SECTION_SEPARATOR
 from ingest.loaders.parse import parse
 from ingest.loaders.zip_safe import ZipBudget
 from ingest.types import Loaded, LoadFailure, ParsedDocument
@@ -38,7 +38,6 @@ from stores.sqlite.connections import list_foreign_tables, read_foreign_rows
 
 _ENTRY_TAG = re.compile(r"<dash_entry_[^>]*>")
 _MOST_MISSING = 20  # missing pages that are named one by one; chosen, not measured
-_MOST_ENTRIES = 300  # names that the metadata of a page list; chosen, not measured
 # Types in the index whose pages are about a whole module.
 _MODULES = frozenset(("module", "package", "namespace", "library", "framework"))
 # What Core Data calls the columns of the same three facts.
@@ -230,7 +229,7 @@ def _with_entries(
     if entries:
         described["entries"] = [
             {"name": one.name, "type": one.type, "anchor": one.anchor}
-            for one in entries[:_MOST_ENTRIES]
+            for one in entries[:MOST_ENTRIES]
         ]
     whole = sum(len(block.text) for block in page.blocks)
     code = sum(len(block.text) for block in page.blocks if block.kind == "code")
