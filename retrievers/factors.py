@@ -23,7 +23,6 @@ LINK_SHARE = 0.8  # of such lines in a list of links
 
 PAGE_PASSAGES = 3  # best passages of a document that count for it; docs/evals/techdocs.md
 
-_WORD = re.compile(r"\w+")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 # Only what prose does not look like: "public health" begins a line of prose too.
 _CODE_LINE = re.compile(
@@ -94,7 +93,6 @@ def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence
         *_by_code(searched, amounts),
         *_by_api_name(searched, amounts["api_name"]),
         *_by_heading(searched, amounts),
-        *_by_framework(searched, evidence, amounts["framework"]),
         *_by_page(evidence, amounts["page"]),
         lambda item: ("index page", amounts["index_page"] * is_index_page(item)),
     ]
@@ -150,26 +148,6 @@ def _by_api_name(searched: Searched, amount: float) -> Iterable[Factor]:
         return "API name", amount if match else 0.0
 
     return [api_name] if names else []
-
-
-def _by_framework(
-    searched: Searched, evidence: Sequence[Evidence], amount: float
-) -> Iterable[Factor]:
-    """Prefer the framework that a question names, by its name or by a module of an API name."""
-    text = searched.query.text
-    asked = {word.casefold() for word in _WORD.findall(text)}
-    roots = {name.split(".")[0].casefold() for name in find_identifiers(text) if "." in name}
-    named = set()
-    for item in evidence if amount else ():
-        name = str(item.metadata.get("framework", ""))
-        module = str(item.metadata.get("module", "")).split(".")[0].casefold()
-        if name and (name.casefold() in asked or module in roots - {""}):
-            named.add(name)
-
-    def framework(item: Evidence) -> tuple[str, float]:
-        return "framework", amount if item.metadata.get("framework") in named else 0.0
-
-    return [framework] if named else []
 
 
 def _by_page(evidence: Sequence[Evidence], amount: float) -> Iterable[Factor]:

@@ -127,7 +127,6 @@ FACTOR_AMOUNTS = {
     "heading": 0.3,  # a title or a keyword is the query, word by word
     "title": 0.0,  # by the share of the query's words that the title has
     "opening": 0.0,  # the beginning of a document, for a question that names no code
-    "framework": 0.0,  # the framework that the question names
     "page": 0.0,  # by the mean score of the best passages of the document
     "headings": 0.0,  # the weight of words that headings of the best hits add to the search
     "retry": 0.0,  # what vectors lose to words when a rewritten question is searched (SPEC T6)

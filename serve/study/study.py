@@ -305,10 +305,8 @@ def _mean(values: Sequence[float], digits: int) -> float | None:
 CODE_SHARE = 0.05  # of the characters, from which documents count as technical; chosen
 SMALLEST, LARGEST = 4000, 200_000  # characters up to which sections stay whole: 1,000 find less
 OVERLAP = 10  # hundredths of a chunk that the next one repeats: 30 find nothing more
-WEIGHTS = {  # of the profile `techdocs`
-    "title": 0.1, "opening": 0.15, "framework": 0.15, "page": 0.4, "headings": 0.1, "order": 0.6,
-    "retry": 0.2,
-}  # fmt: skip
+# Of the profile `techdocs`.
+WEIGHTS = {"title": 0.1, "opening": 0.15, "page": 0.4, "headings": 0.1, "order": 0.6, "retry": 0.2}
 
 
 def advised_study(session: Session, auth: AuthContext, collection: Collection) -> Study:

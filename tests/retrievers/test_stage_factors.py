@@ -217,23 +217,6 @@ def test_titles_and_beginnings_count_where_a_profile_says_so(index) -> None:
     assert not any("factors: opening" in item.scores for item in after)
 
 
-@pytest.mark.parametrize(
-    ("question", "first"),
-    [("how does Kite fly", "b"), ("what is kite.air.fly", "b"), ("how does a plane fly", "")],
-)
-def test_the_framework_that_a_question_names_goes_first(index, question: str, first: str) -> None:
-    evidence = [
-        hit("a", "Text.", metadata={"framework": "Plane", "module": "plane.wing"}),
-        hit("b", "Text.", metadata={"framework": "Kite", "module": "kite.air"}),
-        hit("c", "Text."),
-    ]
-    made = index(**{AMOUNTS: ["framework=0.2"]})
-    after, note = factors(searched(made, question), evidence)
-    lifted = [item.chunk_id for item in after if "factors: framework" in item.scores]
-    assert lifted == ([first] if first else ["a"])
-    assert "framework" in note
-
-
 def test_the_older_of_two_versions_goes_behind_where_none_is_asked_for(index) -> None:
     evidence = [
         hit("old", title="Winch", version="1.9"),
