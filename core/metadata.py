@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -302,6 +303,7 @@ def _number(text: str) -> float | None:
 
 _RETIRED = frozenset({"deprecated", "obsolete", "archived", "retired", "superseded"})
 _TRUE = frozenset({"true", "yes", "1"})
+THIN_MODULE = 2  # names explained, up to which a module is thinly covered; chosen, not measured
 _PATH = " › "  # between the headings of a section
 
 
@@ -310,6 +312,42 @@ def deprecation_notes(evidence: Iterable[Evidence]) -> list[str]:
     retired = dict(_retired(item) for item in evidence if is_deprecated(item))
     named = (f"{name} ({notice})" if notice else name for name, notice in retired.items())
     return [f"deprecated: {', '.join(sorted(named))}"] if retired else []
+
+
+def newer_versions(evidence: Iterable[Evidence]) -> dict[str, Evidence]:
+    """Return, by chunk id, the same passage of the newest version, where its own is older.
+
+    It is the same by its framework and headings. Versions that cannot be compared give nothing.
+    """
+    found: defaultdict[tuple[str, str, str], list[tuple[Version, Evidence]]] = defaultdict(list)
+    for item in evidence:
+        version = _version(item.version)
+        if version is not None:
+            place = (str(item.metadata.get("framework", "")), item.title, item.section)
+            found[place].append((version, item))
+    newer = {}
+    for same in found.values():
+        newest, best = max(same, key=lambda pair: pair[0])
+        newer.update({item.chunk_id: best for version, item in same if version < newest})
+    return newer
+
+
+@lru_cache(maxsize=1024)
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text) if text else None
+    except InvalidVersion:
+        return None
+
+
+def coverage_notes(evidence: Iterable[Evidence]) -> list[str]:
+    """Warn of modules of which documentation explains next to nothing."""
+    counts = {
+        str(item.metadata.get("module")): item.metadata.get("module_names") for item in evidence
+    }
+    thin = {name: count for name, count in counts.items() if isinstance(count, int)}
+    named = [f"{name} ({n} of its names)" for name, n in sorted(thin.items()) if n <= THIN_MODULE]
+    return [f"thinly covered: the documents explain little of {', '.join(named)}"] if named else []
 
 
 def _retired(item: Evidence) -> tuple[str, str]:

@@ -66,7 +66,7 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         refused=True,
         stop_reason=reason,
         missing=[question.text for question in plan.questions] if plan else [],
-        warnings=list(dict.fromkeys([*(state.get("warnings") or []), *_warnings(state)])),
+        warnings=list(dict.fromkeys([*(state.get("warnings") or []), *_warnings(state, given)])),
     )
     return _ended(state, context, began, answer, steps, _found_out(given))
 
@@ -125,9 +125,15 @@ def _ended(
     }
 
 
-def _warnings(state: State) -> list[str]:
-    """Warn of what was found about the question in another version only."""
-    found = [item for item in state.get("evidence") or [] if item.best_grade]
+def _warnings(state: State, given: Help) -> list[str]:
+    """Warn of what was found about the question, or comes nearest, in another version only."""
+    near = given.passage
+    found = [
+        item
+        for item in state.get("evidence") or []
+        if item.best_grade
+        or (near is not None and (item.title, item.section) == (near.title, near.section))
+    ]
     return version_warnings(state["query"], found)
 
 

@@ -15,7 +15,7 @@ from graph.reading import ENOUGH_GRADE, answer_ids, asked_plan, describe_questio
 from graph.state import MAX_DRAFTS, State, Update
 from reasoning.conflicts import find_cases, find_conflicts
 from reasoning.rendering import render_answer, render_unsearched
-from reasoning.rules.values.versions import version_warnings
+from reasoning.rules.values.versions import is_other_version, version_warnings
 from reasoning.verification import settle
 
 
@@ -66,12 +66,14 @@ def _answer(
     lacking = [question for question in plan.questions if question.id not in asked]
     missing = list(dict.fromkeys(describe_question(state, question) for question in lacking))
     kept = [*kept, *find_cases(kept, plan, items)]
+    query = state["query"]
     found = state.get("evidence") or []  # what denies an answer need not seem to be one
-    others, conflicts = find_conflicts(kept, plan, found)
+    asked_of = [one for one in found if not is_other_version(query.question, query.language, one)]
+    others, conflicts = find_conflicts(kept, plan, asked_of)
     cited = {citation.evidence_id for claim in others for citation in claim.citations}
     shown = cited | {one.evidence_id for one in items}
     items = [one for one in found if one.evidence_id in shown]
-    query, reason, trail = state["query"], state["stop_reason"], state.get("trail") or []
+    reason, trail = state["stop_reason"], state.get("trail") or []
     searched = {step.question_id for step in trail if step.tool}
     skipped = [
         describe_question(state, one)
@@ -90,7 +92,7 @@ def _answer(
     warnings += [f"not found: {part}" for part in sought]
     warnings += [f"not searched: {part}" for part in dict.fromkeys(skipped)]
     cited = {citation.evidence_id for claim in kept for citation in claim.citations}
-    warnings += version_warnings(query, [i for i in items if i.evidence_id in cited])
+    warnings += version_warnings(query, [i for i in items if i.evidence_id in cited], found)
     return Answer(
         text=text,
         claims=[*kept, *others],

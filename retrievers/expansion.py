@@ -7,13 +7,15 @@ from the question is thrown away. Without a model nothing is written (SPEC T5).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from core.errors import ModelError
-from core.language.analysis import query_terms
+from core.language.analysis import content_terms, query_terms
+from core.language.identifiers import find_identifiers
 from core.types import Evidence
 from models.chat.types import ModelCancelled
 from retrievers.fusion import MAX_TERMS, RRF_CONSTANT, VECTOR, ChannelQuery
@@ -21,6 +23,9 @@ from retrievers.types import Index, Query, RetrievalResult
 
 QUERY2DOC_DISTANCE = 0.6  # a best distance beyond this lets a model write a passage
 HYDE_DISTANCE = 0.99  # one beyond this lets that passage stand for the query
+
+HEADED_HITS = 10  # best hits whose headings are read; docs/evals/techdocs.md
+HEADING_WORDS = 5  # words that they add at most
 
 ORIGINAL = 5.0  # a word of the question weighs as much as five of the passage (Wang et al. 2023)
 
@@ -63,6 +68,43 @@ def expand(
         weights=[*asked.weights, *([1 / ORIGINAL] * len(added))],
         vector=np.asarray(both / np.linalg.norm(both), dtype=np.float32),
         notes=[*asked.notes, "Query2Doc: a written passage joins the query"],
+    )
+
+
+def add_heading_words(
+    index: Index, query: Query, asked: ChannelQuery, ranking: Sequence[tuple[str, float]]
+) -> ChannelQuery | None:
+    """Return the query with words of the titles and headings that its best hits stand under.
+
+    So informal words become those of the documentation, which no model has to know: the hits are
+    found by meaning too, and their headings say what the collection calls that (pseudo-relevance
+    feedback; Lavrenko and Croft 2001, kept to headings). None when they add no word, and for a
+    query with an identifier, which is in the words of the documentation already.
+    """
+    if find_identifiers(query.text):
+        return None
+    best = [key for key, _ in ranking[:HEADED_HITS]]
+    found = index.catalogue.evidence(query.auth, index.collection.id, best, query.sources)
+    headings = dict.fromkeys(
+        (f"{one.title} {one.section.rpartition(' › ')[2]}", one.language, one.document_key)
+        for one in (found[key] for key in best if key in found)
+    )
+    known = frozenset().union(*asked.terms)
+    counts = Counter(
+        term
+        for text, language, _ in headings
+        for term in set(content_terms(text, language)) - known
+    )
+    rarity = index.search.idf(index.collection.id, sorted(counts))
+    added = sorted(counts, key=lambda term: (-counts[term] * rarity[term], term))
+    added = added[: min(HEADING_WORDS, MAX_TERMS - len(asked.terms))]
+    if not added:
+        return None
+    weight = index.settings.selection.amounts["headings"]
+    return replace(
+        asked,
+        terms=[*asked.terms, *(frozenset([term]) for term in added)],
+        weights=[*asked.weights, *([weight] * len(added))],
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from core.language.analysis import content_terms, query_terms, terms
@@ -11,6 +11,7 @@ from core.language.cues import cues
 from core.language.detect import detect_language
 from core.language.entities import entities
 from core.language.identifiers import find_identifiers
+from core.metadata import newer_versions
 from core.types import Evidence
 from models.entity_tagger import entity_tagger
 from retrievers.types import Searched
@@ -19,6 +20,8 @@ from retrievers.versions import asked_version, version_distance
 LINK_LINES = 8  # a list of links has at least this many lines: judged, not fitted
 LINK_WIDTH = 60  # characters of such a line at most
 LINK_SHARE = 0.8  # of such lines in a list of links
+
+PAGE_PASSAGES = 3  # best passages of a document that count for it; docs/evals/techdocs.md
 
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 # Only what prose does not look like: "public health" begins a line of prose too.
@@ -90,6 +93,7 @@ def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence
         *_by_code(searched, amounts),
         *_by_api_name(searched, amounts["api_name"]),
         *_by_heading(searched, amounts),
+        *_by_page(evidence, amounts["page"]),
         lambda item: ("index page", amounts["index_page"] * is_index_page(item)),
     ]
     unit = max([1.0, *(item.score for item in evidence)])
@@ -118,7 +122,13 @@ def _by_version(
             return "", 0.0
         return f"version {asked} {distance}", amounts[f"version_{distance}"]
 
-    return [version] if asked else []
+    return [version if asked else _older(evidence, amounts["version_older"])]
+
+
+def _older(evidence: Sequence[Evidence], amount: float) -> Factor:
+    """Return the factor of what stands in a newer version too, where none is asked for."""
+    old = newer_versions(evidence)
+    return lambda item: ("older version", amount * (item.chunk_id in old))
 
 
 def _by_code(searched: Searched, amounts: Mapping[str, float]) -> Iterable[Factor]:
@@ -138,6 +148,20 @@ def _by_api_name(searched: Searched, amount: float) -> Iterable[Factor]:
         return "API name", amount if match else 0.0
 
     return [api_name] if names else []
+
+
+def _by_page(evidence: Sequence[Evidence], amount: float) -> Iterable[Factor]:
+    """Prefer documents of which more than one passage fits: a page about it, no passing mention.
+
+    What counts is the mean of the document's best scores, as a share of the best of all.
+    """
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for item in evidence if amount else ():
+        found[item.document_key].append(item.score)
+    best = {key: sorted(scores)[-PAGE_PASSAGES:] for key, scores in found.items()}
+    means = {key: sum(scores) / len(scores) for key, scores in best.items()}
+    most = max([1.0, *(item.score for item in evidence)])
+    return [lambda item: ("page", amount * means[item.document_key] / most)] if means else []
 
 
 def _by_heading(searched: Searched, amounts: Mapping[str, float]) -> Iterable[Factor]:

@@ -15,7 +15,7 @@ from core.language.entities import MAX_CHARACTERS, MAX_WORDS, entities
 from core.trace import StageStep
 from core.types import Evidence
 from models.embeddings import Embedder
-from retrievers.expansion import expand
+from retrievers.expansion import add_heading_words, expand
 from retrievers.fusion import (
     TEXT,
     VECTOR,
@@ -239,6 +239,12 @@ def hybrid_search(
     candidates, ranked = _rank(index, query, asked, limits, trace)
     widened = expand(index, query, asked, _best_distance(candidates, query, index.embedder))
     found.partial = asked.partial
+    if widened is None and settings.selection.amounts["headings"] > 0 and len(channels) > 1:
+        with trace_stage(trace, "headings", len(asked.terms)) as step:
+            widened = add_heading_words(index, query, asked, ranked.ranking)
+            added = widened.terms[len(asked.terms) :] if widened else []
+            step |= {"after": len(asked.terms) + len(added)}
+            step["note"] = ", ".join(term for word in added for term in word)
     if widened is not None:
         asked = widened
         candidates, ranked = _rank(index, query, asked, limits, trace)

@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from core.language.cues import cues, stopwords
 from core.language.detect import detect_language
-from core.metadata import deprecation_notes
+from core.metadata import coverage_notes, deprecation_notes
 from core.types import Evidence
 from retrievers.types import Searched
 
@@ -100,7 +100,10 @@ def _parsed(version: str) -> Version | None:
 
 
 def version_notes(searched: Searched, evidence: Sequence[Evidence]) -> list[str]:
-    """Warn of evidence of another version than the one asked for, and of deprecated documents."""
+    """Warn of evidence of another version than the one asked for, and of deprecated documents.
+
+    And where the best of it is of a module that the documents hardly explain.
+    """
     notes: list[str] = []
     asked = asked_version(searched, evidence)
     others = Counter(
@@ -111,4 +114,4 @@ def version_notes(searched: Searched, evidence: Sequence[Evidence]) -> list[str]
     if others:
         listed = ", ".join(f"{version} ({count})" for version, count in sorted(others.items()))
         notes.append(f"asked about version {asked}, but found version {listed}")
-    return [*notes, *deprecation_notes(evidence)]
+    return [*notes, *deprecation_notes(evidence), *coverage_notes(evidence[:1])]

@@ -67,10 +67,12 @@ class Search(ProfiledTool):
         top_k, pools = self._sizes(given)
         links = self._index.settings.links.agent if given.links is None else given.links
         found: dict[str, RetrievalResult] = {}
+        index, balance = _balanced(self._index) if given.extended else (self._index, "")
         for text in dict.fromkeys([given.query, *given.also]):
             one = replace(query, text=text)
-            found[text] = hybrid_search(self._index, one, self._channels, pools, top_k, links=links)
+            found[text] = hybrid_search(index, one, self._channels, pools, top_k, links=links)
         fused = fuse_wordings(found)
+        fused.notes += [balance] if balance and len(self._channels) > 1 else []
         kinds = {"kinds": list(self._kinds)} if self._kinds else {}
         return self._result(fused, self._scope(auth) | kinds)
 
@@ -89,6 +91,17 @@ class Search(ProfiledTool):
         if len(self._channels) > 1:  # what one channel ranks low, the other may lift
             pools = dict.fromkeys(pools, max(top_k, sizes.pool))
         return top_k, pools
+
+
+def _balanced(index: Index) -> tuple[Index, str]:
+    """Return the index with the channels weighed as a second search has them, and a note."""
+    settings = index.settings
+    moved = settings.selection.amounts["retry"]
+    weight = round(min(1.0, max(0.0, settings.retrieval.weight_vector - moved)), 2)
+    if not moved:
+        return index, ""
+    changed = settings.model_copy(update={"retrieval.weight_vector": weight})
+    return replace(index, settings=changed), f"searched again with vectors at {weight}"
 
 
 class SearchClassic(Tool):

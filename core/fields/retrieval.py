@@ -114,11 +114,12 @@ class LinksSettings(Group):
     )
 
 
-# What a factor adds to a score (docs/evals/retrieval.md; the last two, docs/evals/techdocs.md).
+# What a factor adds to a score (docs/evals/retrieval.md; those of 0, docs/evals/techdocs.md).
 FACTOR_AMOUNTS = {
     "version_exact": 0.15,  # of the version asked for
     "version_near": -0.05,  # of a neighbouring version
     "version_far": -0.2,  # of a distant one
+    "version_older": -0.1,  # of an older version, where the same passage has a newer one
     "code": 0.05,  # code when code is asked for, by its share
     "code_other": -0.03,  # code when it is not
     "index_page": -0.1,  # lists of links and tables of contents
@@ -126,6 +127,10 @@ FACTOR_AMOUNTS = {
     "heading": 0.3,  # a title or a keyword is the query, word by word
     "title": 0.0,  # by the share of the query's words that the title has
     "opening": 0.0,  # the beginning of a document, for a question that names no code
+    "page": 0.0,  # by the mean score of the best passages of the document
+    "headings": 0.0,  # the weight of words that headings of the best hits add to the search
+    "retry": 0.0,  # what vectors lose to words when a rewritten question is searched (SPEC T6)
+    "order": 0.0,  # log odds that a sentence loses for each .1 its passage lies behind the best
 }
 
 

@@ -115,6 +115,7 @@ DOCSET = ".docset"
 FORMATS = {
     "markdown": Format("text.markdown", (".md", ".markdown", ".mdx"), text_share=2),
     "text": Format("text.plain_text", (".txt", ".text", ".rst", ".org", ".log"), text_share=2),
+    "python": Format("text.docstrings", (".py", ".pyi"), text_share=20),
     "html": Format("web.html", (".html", ".htm", ".xhtml"), text_share=20),
     "notebook": Format("text.markdown", (".ipynb",), "load_notebook", text_share=20),
     "pdf": Format("pdf", (".pdf",)),

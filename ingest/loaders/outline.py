@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ingest.types import Block, BlockKind
 
@@ -127,6 +128,15 @@ _MAX_SECTION = 300  # characters; chosen, not measured
 _MAX_HEADING = 200  # characters; a longer one is a paragraph; chosen, not measured
 
 
+MOST_ENTRIES = 300  # names that the metadata of a page list; chosen, not measured
+
+
+def entries_of(anchors: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return headings with their anchors as the metadata of a page list them."""
+    found = [{"name": name, "anchor": anchor} for name, anchor in anchors.items()]
+    return found[:MOST_ENTRIES]
+
+
 class Outline:
     """Gather prose, code and tables in reading order.
 
@@ -136,6 +146,7 @@ class Outline:
 
     def __init__(self, page: int | None = None) -> None:
         self.first_heading = ""
+        self.anchors: dict[str, str] = {}
         self._page = page
         self._path: list[tuple[int, str]] = []
         self._blocks: list[Block] = []

@@ -59,7 +59,13 @@ class RulesReasoner:
         self._settings = settings
         self._weights = weights
         self._embedder = embedder
-        self._relevance = Relevance(embedder, weights, vectors, reads=settings.answering.reader)
+        self._relevance = Relevance(
+            embedder,
+            weights,
+            vectors,
+            reads=settings.answering.reader,
+            order=settings.selection.amounts["order"],
+        )
 
     def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
         """Make the question stand alone, classify it and split it into parts."""

@@ -305,7 +305,8 @@ def _mean(values: Sequence[float], digits: int) -> float | None:
 CODE_SHARE = 0.05  # of the characters, from which documents count as technical; chosen
 SMALLEST, LARGEST = 4000, 200_000  # characters up to which sections stay whole: 1,000 find less
 OVERLAP = 10  # hundredths of a chunk that the next one repeats: 30 find nothing more
-WEIGHTS = {"title": 0.1, "opening": 0.15}
+# Of the profile `techdocs`.
+WEIGHTS = {"title": 0.1, "opening": 0.15, "page": 0.4, "headings": 0.1, "order": 0.6, "retry": 0.2}
 
 
 def advised_study(session: Session, auth: AuthContext, collection: Collection) -> Study:
@@ -356,5 +357,5 @@ def _of_technical(study: Study, settings: Settings) -> Iterator[Advice]:
     yield Advice(setting="ingest.structural_max", now=now.structural_max, advised=needed, why=why)
     named = {one.partition("=")[0] for one in given}
     more = [f"{name}={amount}" for name, amount in WEIGHTS.items() if name not in named]
-    why = f"{code}: a page says what it is about in its title and its beginning"
+    why = f"{code}: a page says what it is about in its title, its beginning and all over it"
     yield Advice(setting="selection.factor_amounts", now=given, advised=[*given, *more], why=why)

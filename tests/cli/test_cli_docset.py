@@ -38,6 +38,7 @@ def test_versions_types_and_frameworks_are_kept_apart(carrel: Carrel, data: Path
         assert f"{seconds} seconds" in found["answer"]
         named = carrel(*ask[:1], f"{ask[1][:-1]} in version {version}?", *ask[2:], data=data).json
         assert f"{seconds} seconds" in named["answer"]
+        assert not named["conflicts"]  # what another version says contradicts nothing
         assert {one["version"] for one in named["evidence"][:1]} == {version}
     search = ("search", "winch", "-c", "kites", "--json", "--where")
     kinds = carrel(*search, "type=class", data=data).json["results"]
@@ -52,6 +53,8 @@ def test_an_answer_warns_of_deprecation_and_of_another_version(carrel: Carrel, d
     assert not found["refused"]
     (warning,) = [one for one in found["warnings"] if one.startswith("deprecated: ")]
     assert "Use kite.lift instead." in warning
+    thin = "thinly covered: the documents explain little of kite (2 of its names)"
+    assert thin in found["warnings"]
     other = carrel("ask", "What is the launch timeout of the winch in 7.5?", *asked, data=data).json
     assert other["refused"]
     assert "asked about version 7.5, but found version 1.0, 2.0" in other["warnings"]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from loading import only
+
+from core.types import address_of
 from ingest.loaders.outline import write_superscript
 from ingest.loaders.web import html
 
@@ -117,3 +121,21 @@ def test_items_have_the_numbers_that_a_browser_shows() -> None:
 def test_formulas_stand_in_their_line(math: str, shown: str) -> None:
     assert read(f"<p>so {math} holds</p>") == f"so {shown} holds"
     assert read(f"<h2>{math}</h2>") == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (
+            "a.html",
+            "<h1 id='kites'>Kites#</h1><section id='wind'><h2>Wind</h2><p>Blows.</p></section>",
+        ),
+        ("a.md", "# Kites { #kites }\n\n## Wind {#wind .wide}\n\nBlows.\n"),
+    ],
+)
+def test_headings_with_an_id_are_anchors(tmp_path: Path, name: str, content: str) -> None:
+    document = only(tmp_path / name, content.encode())
+    section = document.blocks[-1].section
+    assert section == "Kites › Wind"
+    assert address_of(name, section, document.metadata) == f"{name}#wind"
+    assert address_of(name, "Kites", document.metadata) == f"{name}#kites"

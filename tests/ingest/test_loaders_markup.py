@@ -64,6 +64,7 @@ def test_markdown(tmp_path: Path) -> None:
     assert document.metadata == {
         "title": "The Guide", "keywords": ["a", "b"], "authors": ["Doe, John"],
         "updated_at": "2024-05-01", "published": "2024-05-01",
+        "entries": [{"name": "Guide", "anchor": "guide"}],
     }  # fmt: skip
     deep = "Guide › Limits › Deep"
     assert shape(document) == [

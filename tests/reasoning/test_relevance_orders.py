@@ -61,3 +61,15 @@ def test_the_day_of_a_sentence_is_compared_with_that_asked_for(
     asked = asking(question, language=language)
     wanted = Relevance(None, weights_for([item])).wanted(asked, [item])
     assert is_of_day(wanted, text, language) is of_day
+
+
+def test_of_equal_sentences_that_of_the_passage_ranked_first_goes_first() -> None:
+    text = "The winch is in the harbour."
+    low, high = (
+        piece(text).model_copy(update={"evidence_id": name, "score": score})
+        for name, score in (("low", 0.5), ("high", 0.9))
+    )
+    for order, first in ((0.0, "low"), (0.6, "high")):
+        relevance = Relevance(None, weights_for([low, high]), order=order)
+        found = relevance.ranked(asking("Where is the winch?"), [low, high])
+        assert found[0].evidence.evidence_id == first

@@ -217,6 +217,34 @@ def test_titles_and_beginnings_count_where_a_profile_says_so(index) -> None:
     assert not any("factors: opening" in item.scores for item in after)
 
 
+def test_the_older_of_two_versions_goes_behind_where_none_is_asked_for(index) -> None:
+    evidence = [
+        hit("old", title="Winch", version="1.9"),
+        hit("new", title="Winch", version="1.10"),
+        hit("other", title="Sail", version="1.0"),
+        hit("odd", title="Winch", version="first"),
+    ]
+    after, note = factors(searched(index(), "how is it wound"), evidence)
+    assert [item.chunk_id for item in after][-1] == "old"
+    assert "older version: 1" in note
+    after, note = factors(searched(index(), "how is it wound in version 1.9"), evidence)
+    assert after[0].chunk_id == "old"
+    assert "older" not in note
+
+
+def test_a_page_that_fits_all_over_goes_before_a_passing_mention(index) -> None:
+    evidence = [
+        hit("mention", score=0.80, document_key="x"),
+        hit("about", score=0.78, document_key="y"),
+        hit("about-2", score=0.70, document_key="y"),
+        hit("mention-2", score=0.10, document_key="x"),
+    ]
+    made = index(**{AMOUNTS: ["page=0.4"]})
+    after, _ = factors(searched(made, "anything"), evidence)
+    assert after[0].chunk_id == "about"
+    assert after[0].scores["factors: page"] == pytest.approx(0.4 * 0.74)
+
+
 @pytest.mark.parametrize("given", ["title", "title=x", "title=2", "nothing=0.1", "title=0.1e9"])
 def test_an_amount_that_is_none_is_refused(index, given: str) -> None:
     with pytest.raises(ValueError, match="NAME=AMOUNT"):

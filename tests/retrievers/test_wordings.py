@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+from fakes import document, write
 from hypothesis import given
 from hypothesis import strategies as st
-from stage_builders import hit, ids
+from stage_builders import ANN, hit, ids
 
 from core.trace import StageStep
 from retrievers.expansion import fuse_wordings, reciprocal_ranks
-from retrievers.types import RetrievalResult
+from retrievers.fusion import TEXT, VECTOR
+from retrievers.hybrid import hybrid_search
+from retrievers.types import Query, RetrievalResult
 
 rankings = st.lists(
     st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8), min_size=1, max_size=4
@@ -59,3 +63,24 @@ def test_the_trace_names_each_wording() -> None:
     assert (ids(found.evidence), found.notes) == (["a", "b"], ["same"])
     assert [step.note for step in found.stages] == ["harbour", "harbuor"]
     assert fuse_wordings({"harbour": one}) is one
+
+
+@pytest.mark.parametrize(
+    ("weight", "question", "added"),
+    [(1.0, "many boats", True), (1.0, "many_boats", False), (0.0, "many boats", False)],
+)
+def test_headings_of_the_best_hits_add_their_words(
+    store, collection, embedder, index, weight: float, question: str, added: bool
+) -> None:
+    """The second page has the documentation's word alone, which no question says."""
+    rows = [
+        document(collection, "first", "many boats sail together", title="Flotilla"),
+        document(collection, "second", "a flotilla needs orders"),
+        *(document(collection, f"other{n}", f"quiet village number {n}") for n in range(8)),
+    ]
+    write(store, collection, rows, embedder)
+    made = index(**{"selection.factor_amounts": [f"headings={weight}"]})
+    found = hybrid_search(made, Query(question, ANN), [VECTOR, TEXT], {VECTOR: 1, TEXT: 5}, 10)
+    notes = {step.name: step.note for step in found.stages}
+    assert ("second" in [item.document_id for item in found.evidence]) is added
+    assert ("flotilla" in notes.get("headings", "")) is added

@@ -327,3 +327,15 @@ def test_rare_terms_weigh_more(index: Callable[..., Index], many: Collection) ->
 def test_groups_of_nothing_are_refused(given: dict[str, str]) -> None:
     with pytest.raises(ValidationError, match="name it in `by`"):
         RecordArguments.model_validate({"aggregate": "groups", **given})
+
+
+def test_a_second_search_weighs_words_more_where_a_profile_says_so(
+    many: Collection, index: Callable[..., Index]
+) -> None:
+    made = index(**{"selection.factor_amounts": ["retry=0.2"]})
+    arguments = {"query": "harbour", "extended": True}
+    box = Toolbox(made)
+    found = box.run("search", arguments, ANN, time.monotonic() + 60)
+    assert "searched again with vectors at 0.4" in found.notes
+    first = box.run("search", {"query": "harbour"}, ANN, time.monotonic() + 60)
+    assert not any("again" in note for note in first.notes)

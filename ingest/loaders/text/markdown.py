@@ -15,7 +15,7 @@ from markdown_it.token import Token
 from ingest.clean import TAG_NAMES
 from ingest.loaders import metadata
 from ingest.loaders.limits import report_damage
-from ingest.loaders.outline import SIGN_BYTES, Outline, join_lines, table_text
+from ingest.loaders.outline import SIGN_BYTES, Outline, entries_of, join_lines, table_text
 from ingest.loaders.text.plain_text import add_restructured_text
 from ingest.types import ParsedDocument
 
@@ -33,6 +33,7 @@ _MYST = re.compile(r"\s*:{3,}\s*\{[\w:-]+\}\s*(?P<title>.*)")
 _ADMONITION = re.compile(r"""(\s*)(?:!!!|\?\?\?\+?|===)\s*[\w -]*(?:["'](?P<title>.*)["'])?\s*""")
 _HAS_ADMONITION = re.compile(r"^[ \t]*(?:!!!|\?\?\?\+?|===)[ \t]*[\w\"']", re.M)
 _HEADING_ATTRIBUTES = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
+_NAMED = re.compile(r"\{:?[^{}]*#([\w:.-]+)[^{}]*\}\s*$")
 _STARTS = frozenset("/:{(+ie \t!?=")
 _MAX_DEPTH = 4  # rounds of unpacking; chosen, not measured
 
@@ -166,6 +167,7 @@ def parse(relative: str, text: str) -> ParsedDocument:
     front, body = _split_front_matter(text)
     outline = Outline()
     add_markdown(outline, body)
+    front |= {"entries": entries_of(outline.anchors)} if outline.anchors else {}
     titles = front.get("title"), outline.first_heading
     return ParsedDocument.of_file(relative, "markdown", outline.finish(), front, *titles)
 
@@ -275,6 +277,8 @@ class _Walk:
             self._marker = ""
         else:
             self._outline.heading(self._heading or 1, text)
+            if named := _NAMED.search(token.content):
+                self._outline.anchors.setdefault(" ".join(text.split()), named[1])
 
     def _directive(self, name: str, argument: str, content: str) -> None:
         """Read a MyST directive; one that is neither prose nor code (toctree) holds no words."""

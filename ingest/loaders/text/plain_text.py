@@ -312,6 +312,9 @@ def _add_paragraph(outline: Outline, lines: list[str], at: int) -> int:
         end += 1
     within = [_indent(line) > _indent(lines[at]) for line in lines[at + 1 : end]]
     stripped = [line.strip() for line in lines[at:end]]
+    if stripped[0].startswith(">>> "):
+        outline.add(dedent("\n".join(lines[at:end])), "code")
+        return end
     if within and all(within) and _TERM.fullmatch(stripped[0]):  # "term", what it is below
         stripped = [f"{stripped[0].split(' : ')[0]}: {stripped[1]}", *stripped[2:]]
     text = "\n".join(stripped)

@@ -9,7 +9,8 @@ import re
 import tarfile
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -29,7 +30,7 @@ from ingest.loaders.formats import (
     source_files,
 )
 from ingest.loaders.limits import LoadLimits, because, report_damage
-from ingest.loaders.outline import SECTION_SEPARATOR
+from ingest.loaders.outline import MOST_ENTRIES, SECTION_SEPARATOR
 from ingest.loaders.parse import parse
 from ingest.loaders.zip_safe import ZipBudget
 from ingest.types import Loaded, LoadFailure, ParsedDocument
@@ -37,7 +38,6 @@ from stores.sqlite.connections import list_foreign_tables, read_foreign_rows
 
 _ENTRY_TAG = re.compile(r"<dash_entry_[^>]*>")
 _MOST_MISSING = 20  # missing pages that are named one by one; chosen, not measured
-_MOST_ENTRIES = 300  # names that the metadata of a page list; chosen, not measured
 # Types in the index whose pages are about a whole module.
 _MODULES = frozenset(("module", "package", "namespace", "library", "framework"))
 # What Core Data calls the columns of the same three facts.
@@ -104,6 +104,9 @@ class _Docset:
         yield from problems
         entries: dict[str, list[IndexEntry]] = defaultdict(list)
         yield from self._index(entries)
+        explained = Counter(
+            entry.name.rpartition(".")[0] for entry in set(chain.from_iterable(entries.values()))
+        )
         for name in self._pages:
             shown = self._shown(name)
             if not is_entered(shown):
@@ -116,7 +119,7 @@ class _Docset:
                     reason = "left out: the page has nothing but links to others"
                     yield LoadFailure(path=shown, reason=reason)
                 else:
-                    yield _with_entries(item, common, listed)
+                    yield _with_entries(item, common, listed, explained)
 
     def _shown(self, name: str) -> str:
         return f"{self._relative}/{storable(name)}"
@@ -211,7 +214,10 @@ def _is_navigation(page: ParsedDocument) -> bool:
 
 
 def _with_entries(
-    page: ParsedDocument, common: dict[str, Any], entries: list[IndexEntry]
+    page: ParsedDocument,
+    common: dict[str, Any],
+    entries: list[IndexEntry],
+    explained: Mapping[str, int],
 ) -> ParsedDocument:
     """Return a page with what the index says of it; its own version goes before the docset's."""
     kinds = Counter(entry.type for entry in entries if entry.type)
@@ -219,10 +225,11 @@ def _with_entries(
     described["type"] = described["type"] or ["guide"]
     if module := _module(page.title, entries):
         described["module"] = module
+        described["module_names"] = explained[module]
     if entries:
         described["entries"] = [
             {"name": one.name, "type": one.type, "anchor": one.anchor}
-            for one in entries[:_MOST_ENTRIES]
+            for one in entries[:MOST_ENTRIES]
         ]
     whole = sum(len(block.text) for block in page.blocks)
     code = sum(len(block.text) for block in page.blocks if block.kind == "code")

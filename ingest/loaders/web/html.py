@@ -12,6 +12,7 @@ from ingest.loaders.outline import (
     SIGN_BYTES,
     Outline,
     add_brackets,
+    entries_of,
     ordinal,
     table_text,
     write_above,
@@ -163,6 +164,7 @@ _INLINE = frozenset(
 )
 _IS = ": "
 _CODE_INLINE = frozenset(("code", "tt", "kbd", "samp"))
+_MARKS = "¶# \u200b\n"  # behind headings, for links to them
 _PERMALINKS = frozenset(("¶", "#", "🔗", "[source]", "[edit]", "[]"))
 # What generators (MediaWiki, Sphinx, MkDocs, blogs) call the parts around the text.
 _FURNITURE_CLASS = re.compile(
@@ -242,7 +244,7 @@ class HtmlWalk:
             return True
         elif tag in _HEADINGS:
             self._flush()
-            self._outline.heading(_HEADINGS[tag], text_of(node).rstrip("¶# \u200b\n"))
+            self._outline.heading(_HEADINGS[tag], text_of(node).rstrip(_MARKS))
         elif tag == "pre":
             self._flush()
             self._outline.add(text_of(node).strip("\n").rstrip(), "code")
@@ -383,12 +385,24 @@ def load(relative: str, text: str) -> Iterator[ParsedDocument]:
     """Yield the one document of an HTML file."""
     tree, unseen = _tree(text)
     blocks, heading, navigation = _blocks(tree)
-    described = {**_metadata(tree), **read_notices(tree)}
+    described = {**_metadata(tree), **_anchors(tree), **read_notices(tree)}
     if navigation:
         described["navigation"] = True
     titles = (_title(tree, heading), heading)
     found = ParsedDocument.of_file(relative, "html", blocks, described, *titles)
     yield found.model_copy(update={"unseen": unseen})
+
+
+def _anchors(tree: LexborHTMLParser) -> dict[str, object]:
+    """Return the headings that an address can lead to, as an index of names has them."""
+    found: dict[str, str] = {}
+    for node in tree.css(", ".join(_HEADINGS)):
+        around = node.parent if node.parent is not None and node.parent.tag == "section" else None
+        own = node.attributes.get("id") or (around and around.attributes.get("id"))
+        name = " ".join(text_of(node).rstrip(_MARKS).split())
+        if own and name:
+            found.setdefault(name, own)
+    return {"entries": entries_of(found)} if found else {}
 
 
 def blocks_of(text: str) -> list[Block]:

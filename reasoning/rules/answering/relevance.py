@@ -350,12 +350,15 @@ class Relevance:
         vectors: SentenceVectors | None = None,
         *,
         reads: bool = True,
+        order: float = 0.0,
     ) -> None:
         """Weigh words by `weights`; without an embedder only words count.
 
         Sentences whose `vectors` are not stored are embedded. With `reads` the embedder's reader
-        looks at the likeliest, where it has one.
+        looks at the likeliest, where it has one. `order` is what a sentence loses for each tenth of
+        score by which its passage lies behind the best of the same search.
         """
+        self._order = order
         self._reader = embedder if reads and isinstance(embedder, Reads) else None
         self._embedder = embedder
         self._weights = weights
@@ -404,7 +407,13 @@ class Relevance:
             Sentence.of(candidate, one, reading, meaning=meaning, form=wanted.form)
             for candidate, one, reading in zip(found, odds, read, strict=True)
         ]
-        return sorted(made, key=lambda one: _order(wanted, one))
+        behind = _behind_best(evidence)
+        return sorted(
+            made,
+            key=lambda one: (
+                _order(wanted, one) + 10 * self._order * behind[one.evidence.evidence_id]
+            ),
+        )
 
     def rows(self, evidence: Sequence[Evidence], *, own: bool = False) -> list[Vectors]:
         """Return the vectors of the sentences of each piece of evidence, as `spans_of` has them.
@@ -468,6 +477,15 @@ class Relevance:
             ]
             found.append(np.array(likeness, dtype=np.float32))
         return found
+
+
+def _behind_best(evidence: Sequence[Evidence]) -> dict[str, float]:
+    """Return by how much the score of each piece lies behind the best of the same search."""
+    best: dict[tuple[str, str], float] = {}
+    for item in evidence:
+        search = (item.tool, item.query)
+        best[search] = max(best.get(search, item.score), item.score)
+    return {one.evidence_id: best[one.tool, one.query] - one.score for one in evidence}
 
 
 def _order(wanted: QueryTerms, sentence: Sentence) -> float:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from core.language.cues import cues
-from core.metadata import deprecation_notes
+from core.metadata import coverage_notes, deprecation_notes, newer_versions
 from core.types import Evidence, Understanding
 
 DOTTED = re.compile(r"(?<![\w.,/$€£])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w%]|[.,]\d)")
@@ -31,8 +31,17 @@ def is_other_version(question: str, language: str, item: Evidence) -> bool:
     )
 
 
-def version_warnings(query: Understanding, evidence: Sequence[Evidence]) -> list[str]:
-    """Warn of evidence that is deprecated, and of another version than the question names."""
+def version_warnings(
+    query: Understanding, evidence: Sequence[Evidence], found: Sequence[Evidence] = ()
+) -> list[str]:
+    """Warn of evidence that is deprecated, of another version than asked, or of a thin module.
+
+    What else was `found` may be the same passage of a newer version, which is told where the
+    question names none.
+    """
+    named = any(versions_in(query.question, query.language))
+    above = {} if named else newer_versions(found)
+    newer = [above[item.chunk_id] for item in evidence if item.chunk_id in above]
     others = sorted(
         {
             item.version
@@ -40,8 +49,11 @@ def version_warnings(query: Understanding, evidence: Sequence[Evidence]) -> list
             if item.version and is_other_version(query.question, query.language, item)
         }
     )
-    notes = deprecation_notes(evidence)
+    notes = deprecation_notes([*evidence, *newer])
+    if newer:
+        listed = ", ".join(dict.fromkeys(one.version for one in newer))
+        notes.append(f"a newer version of what is cited is there: {listed}")
     if others:
         asked = ", ".join(versions_in(query.question, query.language))
         notes.append(f"asked about version {asked}, but found version {', '.join(others)}")
-    return notes
+    return [*notes, *coverage_notes(evidence)]
