@@ -8,7 +8,7 @@ counting apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -76,10 +76,10 @@ class Assertion:
                 found.append(after)
         return found
 
-    def valued(self, place: int) -> Assertion:
-        """Return the statement with a token of it as its value."""
-        token = self.tokens[place]
-        span = self.start + token.start, self.start + token.end
+    def valued(self, first: int, last: int | None = None) -> Assertion:
+        """Return the statement with a token of it, or those up to the last, as its value."""
+        ending = self.tokens[first if last is None else last]
+        span = self.start + self.tokens[first].start, self.start + ending.end
         return Assertion(
             self.item, AnswerSpan(start=self.start, end=self.end, value=span, odds=self.odds)
         )
@@ -521,16 +521,16 @@ class Asked:
         )
 
     def is_revalued(self, one: Assertion, other: Assertion) -> bool:
-        """Tell whether two sentences say the same but for a number, so that one must be wrong."""
+        """Tell whether two sentences say the same but for a number or a name: one must be wrong."""
         if 2 * len(one.keys & other.keys) < max(len(one.keys), len(other.keys)):
             return False  # cheaper than to align them
         aligned = align(one.tokens, other.tokens)
         partner = {**aligned.moved, **aligned.matched}
         ours = [at for at in range(len(one.tokens)) if at not in partner]
         theirs = [at for at in range(len(other.tokens)) if at not in partner.values()]
-        if len(ours) != 1 or len(theirs) != 1 or len(partner) <= LEAST:
+        if not (_is_value(one, ours) and _is_value(other, theirs)) or len(partner) <= LEAST:
             return False
-        return self.contradict(one.valued(ours[0]), other.valued(theirs[0]))
+        return self.contradict(one.valued(ours[0], ours[-1]), other.valued(theirs[0], theirs[-1]))
 
     def is_denied(self, one: Assertion, other: Assertion) -> bool:
         """Tell whether two sentences say the same but for a denial or a word and its opposite."""
@@ -552,6 +552,14 @@ class Asked:
         lacking = [word for word in self.content if one.says(word) and not other.says(word)]
         # A word of the sentence that the other lacks may be what the other denies.
         return (len(denials) + opposite) % 2 == 1 and all(map(one.has, lacking))
+
+
+def _is_value(one: Assertion, places: Sequence[int]) -> bool:
+    """Tell whether tokens are one, or a name of several."""
+    if len(places) < 2:
+        return len(places) == 1
+    row = places[-1] - places[0] + 1 == len(places) <= MOST_WORDS
+    return row and all(one.tokens[at].role == NAME for at in places)
 
 
 def _numbered(one: Assertion) -> list[int]:
