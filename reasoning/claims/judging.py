@@ -25,6 +25,7 @@ class Judge(RoleEdits, OrderEdits, WordEdits):
             self._put_in_place,
             self._crossed,
             self._order,
+            self._relative_subject,
             self._exchanged_parts,
             self._mixed_parts,
             self._out_of_order,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from core.language.words import readings
 from reasoning.claims.alignment import same
 from reasoning.claims.clauses import ClauseEdits
 from reasoning.claims.edits import CONTENT, DATED, NEIGHBOURS, cases_of, contradict
@@ -215,6 +216,32 @@ class OrderEdits(ClauseEdits):
         dictionary = self._words.known.dictionary
         cases = cases_of(one, dictionary) if dictionary else set()
         return "nomn" in cases or (not cases and (not dictionary or one.role == NAME))
+
+    def _relative_subject(self) -> str:
+        """Find a word that does what the evidence says of another: "Ben, who bought it"."""
+        small = self._words.definite | self._words.pronouns
+        relatives, dictionary = self._words.restrictive, self._words.known.dictionary
+        for place, one in enumerate(self._text):
+            verb, head = self._after(self._text, place), place - 1
+            if relatives.isdisjoint({one.word, *one.keys}) or head < 0 or verb is None:
+                continue
+            named = not dictionary or any(
+                form.case == "nomn" for form in readings(one.word, dictionary)[:3]
+            )
+            if not named or one.word in self._words.complementizers:
+                continue
+            led = any(each.word in small for each in self._text[place + 1 : verb])
+            row = next((at for at, there in self._partner.items() if there == verb), None)
+            if led or row is None or self._text[verb].role != WORD or self._voice_changed():
+                continue
+            while (
+                head and self._text[head - 1].is_content and not CLOSED & {*self._text[head].before}
+            ):
+                head -= 1
+            doers = [at for at in self._words_beside(row, -1) if self._text[at].place == one.place]
+            if doers and not any(head <= at < place for at in doers):
+                return f"{self._text[doers[0]].text} has another role in the quote"
+        return ""
 
     def _order(self) -> str:
         dictionary = self._words.known.dictionary
