@@ -184,3 +184,17 @@ def test_orders_doubts_and_questions_change_no_note(session: Session, text: str)
     ask(session, name, "The locker is number 4711.")
     ask(session, name, text)
     assert contents(session) == ["The locker is number 4711."]
+
+
+def test_a_correction_that_names_its_thing_is_of_that(session: Session) -> None:
+    name = session.runs.create_conversation("acme", "ann", "default").id
+    for text in (
+        "Our deadline for the Falcon project is 5 May.",
+        "Our budget for the Falcon project is 9,000 euros.",
+        "Our lead for the Falcon project is Nadia.",
+        "I live in Turku.",
+        "No, our budget for the Falcon project is 8,000 euros.",
+    ):
+        ask(session, name, text)
+    replaced = [one.content for one in session.notes.list_notes(ANN) if one.superseded_by]
+    assert replaced == ["Our budget for the Falcon project is 9,000 euros."]

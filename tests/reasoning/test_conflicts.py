@@ -437,6 +437,22 @@ def test_what_denies_an_answer_need_not_answer_itself(
     assert bool(found) == conflicts
 
 
+@pytest.mark.parametrize(
+    ("text", "conflicts"),
+    [
+        ("The lifeguard of the pool is Sven Dahl.", True),
+        ("The lifeguard of the beach is Sven Dahl.", False),
+        ("The lifeguard of the pool is Ola Berg, too.", False),
+    ],
+)
+def test_who_else_is_named_in_the_same_words_contradicts(text: str, conflicts: bool) -> None:
+    first = piece("first", "The lifeguard of the pool is Ola Berg.")
+    weak = piece("weak", text).model_copy(update={"grades": {"q1": 1}})
+    claims = [said(first, 0, len(first.text))]
+    found = find_conflicts(claims, asked("Who is the lifeguard of the pool?"), [first, weak])[1]
+    assert bool(found) == conflicts
+
+
 def test_a_sentence_of_chinese_is_compared_by_its_characters() -> None:
     old, new = (
         piece(name, text).model_copy(update={"language": "zh"})
