@@ -13,6 +13,7 @@ from display.evidence import EvidenceList
 from display.runs import evidence_of
 
 TEXT = "# Candles\n\nThe maximum height of the candle flame is 42 mm. It burns the melted wax.\n"
+BINARY = Path(__file__).parents[2] / "reasoning" / "worth.npz"
 QUESTION = "How high is the flame of a candle?"
 
 
@@ -83,7 +84,7 @@ def test_a_plan_is_checked_and_run(library: Library) -> None:
     ("wrong", "rule"),
     [
         (lambda one: one.ingest("nowhere.md", collection="guide"), "must exist"),
-        (lambda one: one.ingest(Path(__file__), collection="other"), "nothing could be ingested"),
+        (lambda one: one.ingest(BINARY, collection="other"), "nothing could be ingested"),
         (lambda one: one.ingest(Path(__file__), collection="a b"), "collection is"),
         (lambda one: one.search("x", "guide", pipeline="magic"), "pipeline is one of"),
         (lambda one: one.search("?", "guide"), "at least one word"),
