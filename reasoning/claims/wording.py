@@ -41,6 +41,8 @@ class WordEdits(Edits):
             return False  # said twice at once
         if not one.keys.isdisjoint(self._words.light) and one.role != NAME:
             return True
+        if one.role == NAME and self._is_called_so(row):
+            return True
         if one.role in (NAME, WORD) and self._stands_for(row):
             strange = [at for at in range(len(self._claim))
                        if at not in self._partner and self._claim[at].is_content]  # fmt: skip
@@ -83,6 +85,19 @@ class WordEdits(Edits):
             if 0 <= at < len(self._claim)
         )
         return not self._replaced(row, row) and (beside or self._points(row, row))
+
+    def _is_called_so(self, row: int) -> bool:
+        """Tell whether a name is the only one before of what the evidence has: "the ship"."""
+        head = next((at for at in range(row, -1, -1) if self._claim[at].role != NAME), -1)
+        place = self._partner.get(head, 0)
+        if not place or self._text[place - 1].word not in self._words.definite:
+            return False
+        before, named = self._earlier(), row - head
+        after = [before[at + 1 : at + 1 + named] for at, each in enumerate(before)
+                 if same(each, self._claim[head])]  # fmt: skip
+        after = [run for run in after if run and run[0].role == NAME]
+        ours = self._claim[head + 1 : row + 1]
+        return bool(after) and all(len(run) == named and all(map(same, run, ours)) for run in after)
 
     def _subjects(self) -> str:
         """Find what a later sentence, or the end of a list, says of somebody else."""
