@@ -232,7 +232,7 @@ class OrderEdits(ClauseEdits):
                 continue
             led = any(each.word in small for each in self._text[place + 1 : verb])
             row = next((at for at, there in self._partner.items() if there == verb), None)
-            if led or row is None or self._text[verb].role != WORD or self._voice_changed():
+            if led or row is None or self._text[verb].role != WORD or self._turned:
                 continue
             while (
                 head and self._text[head - 1].is_content and not CLOSED & {*self._text[head].before}

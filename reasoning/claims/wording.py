@@ -89,8 +89,9 @@ class WordEdits(Edits):
     def _is_called_so(self, row: int) -> bool:
         """Tell whether a name is the only one before of what the evidence has: "the ship"."""
         head = next((at for at in range(row, -1, -1) if self._claim[at].role != NAME), -1)
-        place = self._partner.get(head, 0)
-        if not place or self._text[place - 1].word not in self._words.definite:
+        place = self._matched.get(head, 0)
+        known = self._words.definite | self._words.determiners
+        if not place or self._text[place - 1].word not in known:
             return False
         before, named = self._earlier(), row - head
         after = [before[at + 1 : at + 1 + named] for at, each in enumerate(before)

@@ -46,6 +46,7 @@ class ClaimWords:
             {*lexicon(known.code).words("reference"), *lexicon(known.code).words("pronoun")}
         )
         self.sequence = frozenset(lexicon(known.code).words("sequence"))
+        self.determiners = frozenset(lexicon(known.code).words("determiner"))
         self.relatives = self.pronouns | frozenset(lexicon(known.code).words("question"))
         raw = known.read("claims")
         self.numbers: dict[str, float] = self._keyed(raw.get("numbers", {}))
