@@ -43,6 +43,8 @@ MIDDLE = 0.85  # cosine of two sentences of one topic; chosen, not measured
 CHANGED, UNCHANGED, NEVER = 1.0, -3.0, -9.0  # log odds; chosen, not measured
 # A name or a quotation; what says in Chinese what something is.
 VALUE = re.compile(r"(?<!^)(?<![.!?] )\b[^\W\d_a-zа-яёіїєґ]\w|[\"“«„「]|是")
+# A quoted name of which more is said behind it: what ends a statement may be a value.
+QUOTED = re.compile(r"[“«„《\"](\w[^”»“》\"]*)[”»“》\"](?=\W+\w+\W+\w)")
 VERBS = ("VERB", "INFN")
 DIGIT = re.compile(r"\d")
 
@@ -95,6 +97,10 @@ def _comparable(draft: NoteDraft, note: Note, newest: bool) -> bool:
         return False
     if newest and begins_correction(text, language):
         return True
+    quoted, others = ({*QUOTED.findall(one)} for one in (text, note.content))
+    changes = begins_correction(text, language) or marks_change(text, language)
+    if quoted and others and not changes and quoted.isdisjoint(others):
+        return False  # each is of a thing with a name of its own
     first = content_terms(without_correction(text, language), language)[:1]
     named = not set(first).isdisjoint(content_terms(note.content, language))
     return named or other_person(text, language) == other_person(note.content, language)

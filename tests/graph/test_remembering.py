@@ -198,3 +198,21 @@ def test_a_correction_that_names_its_thing_is_of_that(session: Session) -> None:
         ask(session, name, text)
     replaced = [one.content for one in session.notes.list_notes(ANN) if one.superseded_by]
     assert replaced == ["Our budget for the Falcon project is 9,000 euros."]
+
+
+def test_a_question_that_goes_on_with_another_name_gets_no_verdict(session: Session) -> None:
+    name = session.runs.create_conversation("acme", "ann", "default").id
+    for text in ("My sister Karin lives in Aarhus.", "My sister Lise lives in Odense."):
+        ask(session, name, text)
+    assert "Odense" in str(ask(session, name, "Where does my sister Lise live?")["answer"])
+    assert str(ask(session, name, "And Karin?")["answer"]).startswith("My sister Karin")
+
+
+def test_two_things_with_names_of_their_own_replace_nothing(session: Session) -> None:
+    name = session.runs.create_conversation("acme", "ann", "default").id
+    for text in (
+        "Проєкт «Криниця» здаємо 14 травня 2027 року.",
+        "Проєкт «Ковила» здаємо 3 вересня 2027 року.",
+    ):
+        ask(session, name, text)
+    assert [one.superseded_by for one in session.notes.list_notes(ANN)] == ["", ""]
