@@ -48,7 +48,8 @@ def test_each_step_says_what_was_decided_and_how_long_it_took(traced: RunRecord)
     for step in traced.trail:
         assert step.decision
         assert step.ms > 0
-    assert sum(step.ms for step in traced.trail) <= traced.result["usage"]["ms"] * 1.5 + 50
+    # Searches run side by side: their times add up to more than the run took.
+    assert max(step.ms for step in traced.trail) <= traced.result["usage"]["ms"] * 1.5 + 50
 
 
 def test_the_steps_follow_the_edges_of_the_graph(traced: RunRecord) -> None:
