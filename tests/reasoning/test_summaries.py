@@ -322,3 +322,11 @@ def test_a_spelling_of_another_country_is_no_slip() -> None:
     assert asked_summary("Summarize the orchard handbook", "en") == asked_summary(
         "Summarise the orchard handbook", "en"
     )
+
+
+@pytest.mark.parametrize(
+    "question", ["What does the chapter about the war say?", "Summarise the chapter about the war"]
+)
+def test_a_chapter_is_asked_for_by_what_it_is_about(question: str) -> None:
+    found = asked_summary(question, "en")
+    assert found is not None and found.part == "the war"
