@@ -210,7 +210,7 @@ def settle_question(
     having = _pattern(language, "having")
     light = asked - set(content_terms(having.sub(" ", plain), language))
     has = having.search(plain) is not None
-    reads = reads and len(asked) > 1  # "And Karin?" asks what was asked before
+    reads = reads and (has or len(asked) > 1)  # "And Karin?" asks what was asked before
     if not asked or not (question.wants == "yesno" or reads) or not is_certain(text, language):
         return []
     found: list[tuple[Evidence, Literal["yes", "no"]]] = []
