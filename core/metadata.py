@@ -304,6 +304,7 @@ def _number(text: str) -> float | None:
 _RETIRED = frozenset({"deprecated", "obsolete", "archived", "retired", "superseded"})
 _TRUE = frozenset({"true", "yes", "1"})
 THIN_MODULE = 2  # names explained, up to which a module is thinly covered; chosen, not measured
+_WILDCARD = re.compile(r"\.[xX*]$")
 _PATH = " › "  # between the headings of a section
 
 
@@ -321,7 +322,7 @@ def newer_versions(evidence: Iterable[Evidence]) -> dict[str, Evidence]:
     """
     found: defaultdict[tuple[str, str, str], list[tuple[Version, Evidence]]] = defaultdict(list)
     for item in evidence:
-        version = _version(item.version)
+        version = parse_version(item.version)
         if version is not None:
             place = (str(item.metadata.get("framework", "")), item.title, item.section)
             found[place].append((version, item))
@@ -333,9 +334,10 @@ def newer_versions(evidence: Iterable[Evidence]) -> dict[str, Evidence]:
 
 
 @lru_cache(maxsize=1024)
-def _version(text: str) -> Version | None:
+def parse_version(text: str) -> Version | None:
+    """Return a version that can be compared, "2.x" as 2; None for what is none."""
     try:
-        return Version(text) if text else None
+        return Version(_WILDCARD.sub("", text.strip()))
     except InvalidVersion:
         return None
 

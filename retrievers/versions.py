@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Literal
-
-from packaging.version import InvalidVersion, Version
 
 from core.language.cues import cues, stopwords
 from core.language.detect import detect_language
-from core.metadata import coverage_notes, deprecation_notes
+from core.metadata import coverage_notes, deprecation_notes, parse_version
 from core.types import Evidence
 from retrievers.types import Searched
 
@@ -27,7 +24,6 @@ _NUMBER = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LAST_WORD = re.compile(r"([^\W\d_]{2,})[\s-]*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
-_WILDCARD = re.compile(r"\.[xX*]$")
 
 
 def asked_version(searched: Searched, evidence: Sequence[Evidence]) -> str:
@@ -79,7 +75,7 @@ def version_distance(asked: str, declared: str) -> Distance | None:
     "2.1" and "2.1.3" are the same, since one is a part of the other. Neighbours share the major
     number and are at most NEAR_RELEASES minor ones apart (plain numbers: so many).
     """
-    one, other = _parsed(asked), _parsed(declared)
+    one, other = parse_version(asked), parse_version(declared)
     if one is None or other is None:
         return "exact" if asked.casefold() == declared.casefold() else None
     length = min(len(one.release), len(other.release))
@@ -89,14 +85,6 @@ def version_distance(asked: str, declared: str) -> Distance | None:
     if length == 1:
         return "near" if abs(one.major - other.major) <= NEAR_RELEASES else "far"
     return "near" if major and abs(one.minor - other.minor) <= NEAR_RELEASES else "far"
-
-
-@lru_cache(maxsize=1024)
-def _parsed(version: str) -> Version | None:
-    try:
-        return Version(_WILDCARD.sub("", version.strip()))
-    except InvalidVersion:
-        return None
 
 
 def version_notes(searched: Searched, evidence: Sequence[Evidence]) -> list[str]:

@@ -204,7 +204,7 @@ class MilvusVectors:
         self.torn = "" if self.server else reason
 
     def compact(self, wait_s: float) -> None:
-        """Write what lives of a file to it anew: milvus-lite keeps what was deleted for long."""
+        """Write what lives of a file to it again: milvus-lite keeps what was deleted for long."""
         if self.server or not self._file.exists() or self.torn:
             return
 

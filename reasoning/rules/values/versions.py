@@ -36,7 +36,7 @@ def version_warnings(
 ) -> list[str]:
     """Warn of evidence that is deprecated, of another version than asked, or of a thin module.
 
-    What else was `found` may be the same passage of a newer version, which is told where the
+    What else was `found` may be the same passage of a newer version, which is named where the
     question names none.
     """
     named = any(versions_in(query.question, query.language))
