@@ -10,22 +10,11 @@ from functools import cache
 from typing import Any
 
 from core.auth import AuthContext
-from core.metadata import ROW
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import permission_filter
 from stores.sqlite.sums import sign
 
 Counts = dict[str, list[int]]  # by collection: the last row id, how many, and two sums of row ids
-
-_UNNOTED = f"""(CASE WHEN instr({{0}}.result, '"counted":') OR NOT json_valid({{0}}.result) THEN 0
-    ELSE EXISTS (SELECT 1 FROM json_each({{0}}.result, '$.evidence') e
-        WHERE json_extract(e.value, '$.kind') = '{ROW}') END)"""
-# Tells of a run r that it, or one of its conversation before it, is of a time when it was not yet
-# noted which records were counted.
-UNKNOWN = f"""({_UNNOTED.format("r")} OR EXISTS (SELECT 1 FROM conversation_turns own
-    JOIN conversation_turns t ON t.conversation = own.conversation AND t.id < own.id
-    JOIN runs q ON q.run_id = t.run_id
-    WHERE own.run_id = r.run_id AND {_UNNOTED.format("q")}))"""
 
 
 def counted(

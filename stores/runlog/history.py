@@ -18,7 +18,7 @@ from core.metadata import ROW
 from core.question import names_of
 from core.recall import NOTE
 from stores.erasure.redaction import ERASED, listed_by, withhold
-from stores.runlog.counts import UNKNOWN, counted, counts_same
+from stores.runlog.counts import counted, counts_same
 from stores.sqlite.permissions import permission_filter
 from stores.sqlite.sums import LINK, RUN
 
@@ -26,8 +26,7 @@ ASKED = ("roles", "allowed_sources", "version_policy")  # of the rights that a r
 BOOK = "book:"  # before the id of a passage that has the title and authors of its book with it
 
 # What `kept` reads of sound runs r, beside their id.
-KEPT = f"""r.collection, json_extract(r.result, '$.access') AS access,
-    {UNKNOWN} AS unknown"""
+KEPT = "r.collection, json_extract(r.result, '$.access') AS access"
 
 _CHUNKS = """json_each(:names) n CROSS JOIN chunks c ON c.chunk_id = n.value
     CROSS JOIN documents d ON d.id = c.document"""
@@ -46,7 +45,6 @@ class Kept(NamedTuple):
     run_id: str
     collection: str
     access: dict[str, Any]
-    unknown: bool  # whether it rests on counts of which it is not noted what they counted
 
 
 class Closed(NamedTuple):
@@ -81,7 +79,7 @@ class Closed(NamedTuple):
 
 def kept(row: sqlite3.Row) -> Kept:
     """Return a run from a row with its id and the columns of KEPT."""
-    return Kept(row["run_id"], row["collection"], json.loads(row["access"]), bool(row["unknown"]))
+    return Kept(row["run_id"], row["collection"], json.loads(row["access"]))
 
 
 def access_of(
@@ -158,7 +156,7 @@ def closed_runs(
     opened = _find_open(connection, auth, known)
     notes = _find_notes(connection, auth, known)
     found: dict[str, Closed] = {}
-    for run_id, collection, access, unknown in known:
+    for run_id, collection, access in known:
         documents, now = access["documents"], opened[collection]
         names = frozenset(
             name
@@ -170,7 +168,7 @@ def closed_runs(
         before = before or not notes.issuperset(access.get("notes_before", ()))
         earlier = access.get("counted_before", [])
         before = before or not all(counts_same(connection, auth, one) for one in earlier)
-        counts = unknown or not counts_same(connection, auth, access.get("counted", {}))
+        counts = not counts_same(connection, auth, access.get("counted", {}))
         lesser = not _covers(auth, access["asked"])
         if names or before or counts or lesser:
             found[run_id] = Closed(names, before, counts, lesser)
@@ -250,7 +248,7 @@ def _find_open(
     """Return by collection the keys, and the names whose key is not known, that are open now."""
     keys: dict[str, set[str]] = defaultdict(set)
     names: dict[str, set[str]] = defaultdict(set)
-    for _, collection, access, _ in runs:
+    for _, collection, access in runs:
         documents = (*access["documents"], *access["before"])
         keys[collection] |= {one[0] for one in documents if one is not None}
         names[collection] |= {name for name, place in access["of"].items() if place is None}
