@@ -170,9 +170,9 @@ class EvalCommands(LazyGroup):
         "answers": "cli.evaluation.eval:answers",
         "compare": "cli.evaluation.eval:compare",
         "trajectories": "cli.evaluation.trajectories:trajectories",
-        "claims": "cli.evaluation.claims:claims",
+        "claims": "cli.evaluation.labelled:claims",
         "memory": "cli.evaluation.memory:memory",
-        "questions": "cli.evaluation.questions:questions",
+        "questions": "cli.evaluation.labelled:questions",
         "ers": "cli.commands:ers",
     }
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.auth import AuthContext
+from core.budget import TimeLimit, limited_time
 from core.language.detect import detect_language
 from core.question import checked_question
-from core.time_limit import TimeLimit, limited_time
 from reasoning.recommend.factors import (
     DIVERSITY,
     VARIED,

@@ -11,9 +11,8 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from core.auth import AuthContext
-from core.budget import current_ledger
+from core.budget import TimeUpError, current_ledger
 from core.metadata import ANY_FIELD, EXTRACTS, LABELS, LISTED_CHUNKS, ROW, find_title
-from core.time_limit import TimeUpError
 from core.types import Evidence, FrozenModel, ToolSpec
 from languages.language import find_language
 from retrievers.fusion import TEXT, VECTOR

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from core.auth import AuthContext
+from core.budget import TimeLimit, limited_time
 from core.metadata import Filter
-from core.time_limit import TimeLimit, limited_time
 from core.types import FieldInfo, RecordTable
 from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.permissions import (
