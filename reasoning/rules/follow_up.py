@@ -26,6 +26,11 @@ Place = tuple[int, int]
 MARKS = "?？.。!！,，;； "
 
 
+def stand_alone(question: str, history: Sequence[Turn]) -> str:
+    """Return a question with what it takes over from the one before it, else as it is."""
+    return stand_alone_turns(question, history)[-1]
+
+
 def stand_alone_turns(question: str, history: Sequence[Turn]) -> list[str]:
     """Return all questions, the last one at the end, each with what it takes over."""
     whole: list[str] = []

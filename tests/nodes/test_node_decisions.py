@@ -257,7 +257,7 @@ def test_understand_plans_a_plain_question_and_leaves_others_to_the_planner(
     assert following["wave"] == ["h"]
 
 
-def test_every_update_holds_state_keys_only(runtime: Callable[..., Any]) -> None:
+def test_every_update_holds_keys_of_the_state_only(runtime: Callable[..., Any]) -> None:
     made = runtime()
     full = state(
         evidence=[found(3)],

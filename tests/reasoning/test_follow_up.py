@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reasoning.rules.follow_up import stand_alone_turns
+from reasoning.rules.follow_up import stand_alone
 from reasoning.types import Turn
 
 FRAGMENTS = [
@@ -37,22 +37,20 @@ WHOLE = [
 
 @pytest.mark.parametrize(("earlier", "fragment", "whole"), FRAGMENTS)
 def test_a_fragment_takes_over_the_rest_of_the_question(earlier, fragment, whole):
-    assert stand_alone_turns(fragment, [Turn(question=earlier, answer="")])[-1] == whole
+    assert stand_alone(fragment, [Turn(question=earlier, answer="")]) == whole
 
 
 @pytest.mark.parametrize("question", WHOLE)
 def test_what_asks_by_itself_stays_as_it_is(question):
     earlier = [Turn(question="When was the bridge of Riga built?", answer="In 2008.")]
-    assert stand_alone_turns(question, earlier)[-1] == question
+    assert stand_alone(question, earlier) == question
 
 
 def test_fragments_follow_each_other():
     asked = ["When is the pool open on Monday?", "And on Sunday?"]
     history = [Turn(question=one, answer="") for one in asked]
-    assert (
-        stand_alone_turns("And in May?", history)[-1] == "When is the pool open on Sunday in May?"
-    )
+    assert stand_alone("And in May?", history) == "When is the pool open on Sunday in May?"
 
 
 def test_a_fragment_with_nothing_before_it_is_a_question_of_its_own():
-    assert stand_alone_turns("And on Sunday?", [])[-1] == "And on Sunday?"
+    assert stand_alone("And on Sunday?", []) == "And on Sunday?"
