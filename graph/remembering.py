@@ -129,7 +129,11 @@ def _with_earlier(
         draft, [*known.values()], last.note_id if last is not None else "", memory.embedder
     )
     best = max(zip(odds, known, strict=True), default=(least, ""))
-    return draft.model_copy(update={"supersedes": [best[1]] if best[0] > least else []})
+    if best[0] <= least:
+        return draft.model_copy(update={"supersedes": []})
+    # What it surely corrects is one thing: no other of the words that it shares with it.
+    replaces = draft.replaces and known[best[1]].subject == draft.subject
+    return draft.model_copy(update={"supersedes": [best[1]], "replaces": replaces})
 
 
 def of_run(draft: NoteDraft, run_id: str) -> NoteDraft:

@@ -142,7 +142,7 @@ def _same_kind(fragment: str, whole: str, words: Lexicon) -> Place | None:
     if words.known.dictionary:
         return _same_case(fragment, whole, words)
     article = ARTICLE.search(whole)
-    if article is None or not ARTICLE.match(fragment):
+    if article is None or not (ARTICLE.match(fragment) or fragment.split()[-1][0].isupper()):
         return None
     return article.start(), _phrase_end(whole, article.end(), words)
 

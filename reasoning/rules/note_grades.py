@@ -10,12 +10,14 @@ from core.language.analysis import content_terms
 from core.types import Evidence, Grade, SubQuestion
 from models.embeddings import Embedder, Reads
 from models.vectors import SpanPassage, Vectors
+from reasoning.rules.lexicon import lexicon
+from reasoning.rules.topic import entities
 
 # Weights of the features, the constant, and the log odds from which a note answers, or is near
 # (`scripts/train_memory.py`).
-WEIGHTS = (3.37, 1.25, 0.17, 0.28, 1.64, -1.25, 0.26)
-CONSTANT = -3.05
-LEAST, NEAR = -0.7, -3.0
+WEIGHTS = (3.33, 1.2, 0.17, 0.28, 1.63, -1.25, 0.26, -0.83)
+CONSTANT = -3.02
+LEAST, NEAR = -1.0, -3.0
 FOREIGN = 2.0  # taken from the log odds; chosen, not measured
 READ = 8  # notes that are read, those that mean most alike; chosen, not measured
 UNREAD, MOST = -8.0, 12.0  # log odds of a note that was not read, and at most
@@ -26,8 +28,8 @@ def note_features(question: SubQuestion, notes: Sequence[Evidence], embedder: Em
 
     Its similarity to the question, 0..1, how much less it is than that of the most similar one,
     the reader's log odds, the part of the question's words that it has, whether any, of how many
-    (as a power of 2) that have as great a part it is one, and how much more the reader's log odds
-    are than those of the best of the others.
+    (as a power of 2) that have as great a part it is one, how much more the reader's log odds are
+    than those of the best of the others, and whether it has none of the names in the question.
     """
     texts = [f"{one.metadata.get('context', '')} {one.text}".strip() for one in notes]
     asked, language = set(content_terms(question.text, question.language)), question.language
@@ -42,6 +44,8 @@ def note_features(question: SubQuestion, notes: Sequence[Evidence], embedder: Em
         passages = [SpanPassage("", texts[at], ((0, len(texts[at])),)) for at in best]
         for at, rows in zip(best, embedder.read(question.text, passages), strict=True):
             odds[at] = np.clip(rows[0][0], UNREAD, MOST)
+    names = entities(question.text, lexicon(question.language))
+    named = {term for one in names for term in content_terms(one, question.language)}
     shared = [
         asked & set(content_terms(text, one.language))
         for text, one in zip(texts, notes, strict=True)
@@ -51,7 +55,8 @@ def note_features(question: SubQuestion, notes: Sequence[Evidence], embedder: Em
     second = np.sort(np.append(odds, UNREAD))[-2]
     lead = odds - np.where(odds == odds.max(), second, odds.max())
     columns = [alike, cosines - cosines.max(), odds, part, part > 0]
-    return np.stack([*columns, np.log2(equals) * (part > 0), lead], axis=1)
+    others = np.array([bool(named) and named.isdisjoint(own) for own in shared])
+    return np.stack([*columns, np.log2(equals) * (part > 0), lead, others], axis=1)
 
 
 def grade_notes(

@@ -200,6 +200,18 @@ def test_a_correction_that_names_its_thing_is_of_that(session: Session) -> None:
     assert replaced == ["Our budget for the Falcon project is 9,000 euros."]
 
 
+def test_a_correction_replaces_no_more_than_what_it_corrects(session: Session) -> None:
+    name = session.runs.create_conversation("acme", "ann", "default").id
+    for text in (
+        "My violin class is on Tuesdays at half past six.",
+        "The violin class is taught by Mr Osei and meets in room 12 of the music school.",
+        "Correction: the violin class is on Thursdays, not on Tuesdays.",
+    ):
+        ask(session, name, text)
+    replaced = [one.content for one in session.notes.list_notes(ANN) if one.superseded_by]
+    assert replaced == ["My violin class is on Tuesdays at half past six."]
+
+
 def test_a_question_that_goes_on_with_another_name_gets_no_verdict(session: Session) -> None:
     name = session.runs.create_conversation("acme", "ann", "default").id
     for text in ("My sister Karin lives in Aarhus.", "My sister Lise lives in Odense."):

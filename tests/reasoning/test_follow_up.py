@@ -23,6 +23,7 @@ FRAGMENTS = [
     ("游泳馆周一几点开门?", "周日呢?", "游泳馆周日几点开门？"),
     ("Where can I park my car?", "And my bike?", "Where can I park my bike?"),
     ("How long may I keep a book?", "And a DVD?", "How long may I keep a DVD?"),
+    ("Where does my brother live?", "And aunt Greta?", "Where does aunt Greta live?"),
     ("Где находится читальный зал?", "А гардероб?", "Где находится гардероб?"),
     ("Скільки коштує квиток?", "А абонемент?", "Скільки коштує абонемент?"),
     ("白鹭项目什么时候截止?", "云雀呢?", "云雀项目什么时候截止？"),
