@@ -171,6 +171,7 @@ class EvalCommands(LazyGroup):
         "claims": "cli.evaluation.claims:claims",
         "memory": "cli.evaluation.memory:memory",
         "questions": "cli.evaluation.questions:questions",
+        "opinions": "cli.evaluation.opinions:opinions",
         "ers": "cli.commands:ers",
     }
 

@@ -31,13 +31,13 @@ LONGEST_QUOTE = 300  # characters; a longer sentence is cut by nobody and left o
 # Fields that speak for a document, in this order.
 TELLING = ("licence", "language", "stars", "ratings", "rating", "updated", "maturity", "platform",
            "pages", "downloads", "documentation")  # fmt: skip
-_ROW = re.compile(r"^(?P<label>[^\n:：]{1,60})[:：]\s*(?P<value>[^\n]+)$", re.MULTILINE)
+ROW = re.compile(r"^(?P<label>[^\n:：]{1,60})[:：]\s*(?P<value>[^\n]+)$", re.MULTILINE)
 
 
 def write_reasons(one: Suggestion, need: Need, theme: str) -> list[dict[str, Any]]:
     """Return the sentence that fits best, and the fields that constraints and factors rest on."""
     claims = [*_best_sentence(one, theme), *_rows(one, need)]
-    liked = [{"text": f"Because you liked {one.liked}.", "citations": []}] if one.liked else []
+    liked = [{"text": f"Because {one.liked}.", "citations": []}] if one.liked else []
     return liked + [
         {"text": claim.text, "citations": [cited.model_dump() for cited in claim.citations]}
         for claim in claims[:MOST_REASONS]
@@ -74,7 +74,7 @@ def _rows(one: Suggestion, need: Need) -> list[Claim]:
     order = [*asked, *names]
     rows = [
         (order.index(label), match)
-        for match in _ROW.finditer(card.text)
+        for match in ROW.finditer(card.text)
         if (label := match["label"].strip().casefold()) in order
         # The language that a text is in is seen, and no reason unless it is asked for.
         and (label in asked or match["value"].strip() != card.language)
@@ -132,7 +132,7 @@ class Suggestion:
     factors: dict[str, float] = field(default_factory=dict)
     taste: float = 0.0  # -1..1, from what the user liked and disliked
     disliked: bool = False
-    liked: str = ""  # the title of what it is most like
+    liked: str = ""  # what its user did with what it is most like
     score: float = 0.0
 
     @property
@@ -164,12 +164,17 @@ def score_candidates(candidates: Sequence[Suggestion], need: Need, today: date) 
     return sorted(kept, key=lambda one: (-one.score, one.passage.source))
 
 
+# What an opinion says for a document: to look at one says little. Chosen, not measured.
+OPINIONS = {"up": 1.0, "adopted": 1.0, "viewed": 0.3, "down": -1.0}
+_BECAUSE = {"up": "you liked", "adopted": "you use", "viewed": "you looked at"}
+
+
 class Opinion(NamedTuple):
-    """Say whether a user likes a document, by its key and title."""
+    """Say what a user thinks of a document, by its key and title: a name of OPINIONS."""
 
     key: str
     title: str
-    likes: bool
+    rating: str
 
 
 def add_taste(
@@ -180,16 +185,27 @@ def add_taste(
     `likeness`, 0..1, has a row for each suggestion and a column for each opinion. However many of
     them there are, `taste` stays within −1..1; one on the document itself is all of it.
     """
-    likes = np.array([one.likes for one in opinions])
-    alike = np.clip((likeness - UNLIKE) / (1 - UNLIKE), 0.0, 1.0)
-    own = {one.key: 1.0 if one.likes else -1.0 for one in opinions}
-    for row, one in zip(alike, suggestions, strict=True):
-        liked, disliked = row * likes, row * ~likes
+    # Of several on one document what was said of it goes before that it was looked at.
+    ordered = sorted(opinions, key=lambda one: abs(OPINIONS[one.rating]))
+    own = {one.key: OPINIONS[one.rating] for one in ordered}
+    counts, best = tastes(likeness, [one.rating for one in opinions])
+    for one, taste, place in zip(suggestions, counts, best, strict=True):
         one.disliked = own.get(one.key) == -1
-        one.taste = own.get(one.key, float(liked.max() - disliked.max()))
+        one.taste = own.get(one.key, float(taste))
         if one.taste > 0:
-            title = opinions[int(liked.argmax())].title
-            one.liked = "it" if one.key in own else f"“{title}”"
+            because = opinions[int(place)]
+            title = "it" if one.key in own else f"“{because.title}”"
+            one.liked = f"{_BECAUSE[because.rating]} {title}"
+
+
+def tastes(likeness: Rows, ratings: Sequence[str]) -> tuple[Rows, Rows]:
+    """Return for each row what the nearest opinions for and against it make of it, −1..1.
+
+    And the column of the nearest one that speaks for it.
+    """
+    weights = np.array([OPINIONS[one] for one in ratings])
+    alike = np.clip((likeness - UNLIKE) / (1 - UNLIKE), 0.0, 1.0) * weights
+    return alike.max(axis=1).clip(min=0) + alike.min(axis=1).clip(max=0), alike.argmax(axis=1)
 
 
 def is_met(constraint: Constraint, value: float | None) -> bool:

@@ -355,7 +355,8 @@ def mcp(names: Names) -> Iterator[Probe]:
 
 def recommendations(names: Names) -> Iterator[Probe]:
     def make(collection: str, need: str) -> Probe:
-        return Probe("/api/v1/recommend", {"json": {"need": need, "collection": collection}})
+        body = {"need": need, "collection": collection, "draw": True}
+        return Probe("/api/v1/recommend", {"json": body})
 
     yield from question_probes(names, make)
 
@@ -473,6 +474,7 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("GET", "/api/v1/recommend/ratings"): in_collection("/api/v1/recommend/ratings"),
     ("PUT", "/api/v1/recommend/ratings"): rating,
     ("DELETE", "/api/v1/recommend/ratings"): single("/api/v1/recommend/ratings"),
+    ("GET", "/api/v1/recommend/figures"): single("/api/v1/recommend/figures"),
     ("GET", "/api/v1/runs"): single("/api/v1/runs"),
     ("GET", "/api/v1/runs/{run_id}"): by_id("run", "/api/v1/runs/{}"),
     ("GET", "/api/v1/graph.svg"): single("/api/v1/graph.svg"),
