@@ -32,6 +32,7 @@ from reasoning.rules.answering.documentation import (
     asks_for_code,
     defining_claims,
     example_claims,
+    says_identifier,
 )
 from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, dated, headings_of
@@ -171,6 +172,8 @@ def _sentences(
     everything = relevance.sentences(wanted, evidence)
     ranked = [one for one in everything if one.is_answer]
     ranked = [one for one in ranked if one.has_kind] or ranked
+    if settings.is_documentation:
+        ranked = [one for one in ranked if says_identifier(wanted, one.evidence)]
     if ranked and _is_withheld(everything[0], ranked[0]):
         return []
     new = [one for one in ranked if (one.evidence.chunk_id, one.start) not in cited]
@@ -219,8 +222,9 @@ def _documented(
     if not settings.is_documentation:
         return []
     defined = asked_definitions(wanted, evidence)
-    found = defining_claims(wanted, defined[0]) if defined else []
-    if not found and chosen and asks_for_code(wanted):
+    level = settings.answering.level if wanted.level == "any" else wanted.level
+    found = defining_claims(wanted, defined[0], level) if defined else []
+    if not found and chosen and (asks_for_code(wanted) or level != "any"):
         return example_claims(wanted, chosen[0], evidence)
     return found
 

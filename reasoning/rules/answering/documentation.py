@@ -17,6 +17,7 @@ from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, SECTIONS
 from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.wanted import QueryTerms
+from reasoning.rules.level import Level
 from reasoning.rules.lexicon import lexicon
 
 MOST_BETWEEN = 120  # characters that announce code behind a sentence; chosen, not measured
@@ -108,6 +109,19 @@ def definition(item: Evidence) -> Definition | None:
     return None
 
 
+def says_identifier(wanted: QueryTerms, item: Evidence) -> bool:
+    """Tell whether a passage says one of the identifiers that a question has, by their last parts.
+
+    What is said of another name answers no question about this one. True where it has none.
+    """
+    parts = [WORD.findall(name) for name in find_identifiers(wanted.text)]
+    last = {found[-1].removesuffix("()").rpartition(".")[2] for found in parts if found}
+    if not last:
+        return True
+    said = WORD.findall(f"{item.title} {item.section} {item.text}")
+    return not last.isdisjoint(part for name in said for part in name.removesuffix("()").split("."))
+
+
 def code_blocks(item: Evidence) -> list[Span]:
     """Return where the blocks of code of a passage stand, with their fences."""
     found = [match.span() for match in FENCED.finditer(item.text)]
@@ -116,24 +130,29 @@ def code_blocks(item: Evidence) -> list[Span]:
     return found
 
 
-def defining_claims(wanted: QueryTerms, one: Definition) -> list[Claim]:
-    """Return the signature of a name, what it is for, what is asked of it, or else its example."""
+def defining_claims(wanted: QueryTerms, one: Definition, level: Level = "any") -> list[Claim]:
+    """Return the signature of a name, what it is for, what is asked of it, or else its example.
+
+    A beginner gets more words and no signature, an expert parameters and example as well.
+    """
     item, asked, words = one.item, lexicon(wanted.language), lexicon(one.item.language)
     aspect = next((name for name in ASPECTS if asked.found(name, wanted.text)), "")
     prose, lists = _prose(item, one.end), _listed(item, one.end)
-    claims = [] if one.heading else [_signature(item, one.start, one.end)]
+    unsigned = one.heading or (level == "beginner" and not aspect and prose)
+    claims = [] if unsigned else [_signature(item, one.start, one.end)]
     if aspect:
         telling = [span for span in (*lists, *prose) if words.found(aspect, _at(item, *span))]
         claims += [quoted(item, *span) for span in (telling or prose)[:2]]
     else:
-        claims += [quoted(item, *span) for span in prose[:1]]
-        if asked.found("asks_call", wanted.text):
+        claims += [quoted(item, *span) for span in prose[: 2 if level == "beginner" else 1]]
+        called = asked.found("asks_call", wanted.text)
+        if called or level == "expert":
             claims += [quoted(item, *span) for span in lists[:1]]
-        else:
+        if not called:
             claims += [_code(item, *span) for span in code_blocks(item) if _is_short(item, span)][
                 :1
             ]
-    if one.heading and claims:  # the heading has the signature
+    if one.heading and claims and level != "beginner":  # the heading has the signature
         claims[0] = claims[0].model_copy(update={"text": f"{one.heading}{LED}{claims[0].text}"})
     return claims
 

@@ -92,9 +92,10 @@ function opinions(app, item, collection, rating) {
   const buttons = OPINIONS.map(([value, name]) => el("button", {
     type: "button", class: "quiet", "aria-pressed": String(rating === value), "aria-label": `${name}: ${item.title}`,
     onclick: async (event) => {
+      const pressed = event.currentTarget;
       try {
         await rate(app, item, collection, value);
-        for (const one of buttons) one.setAttribute("aria-pressed", String(one === event.currentTarget));
+        for (const one of buttons) one.setAttribute("aria-pressed", String(one === pressed));
         app.toast("Later lists take it into account.");
       } catch (error) {
         app.toast(errorText(error));
