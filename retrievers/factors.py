@@ -14,6 +14,7 @@ from core.language.identifiers import find_identifiers
 from core.metadata import newer_versions
 from core.types import Evidence
 from models.entity_tagger import entity_tagger
+from retrievers.fusion import TEXT, VECTOR
 from retrievers.types import Searched
 from retrievers.versions import asked_version, version_distance
 
@@ -23,6 +24,7 @@ LINK_SHARE = 0.8  # of such lines in a list of links
 
 PAGE_PASSAGES = 3  # best passages of a document that count for it; docs/evals/techdocs.md
 
+_SIGNS = re.compile(r"[\W_]+")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 # Only what prose does not look like: "public health" begins a line of prose too.
 _CODE_LINE = re.compile(
@@ -108,7 +110,24 @@ def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence
         update = {"score": item.score + added, "scores": scores}
         corrected.append(item.model_copy(update=update) if added else item)
     corrected.sort(key=lambda item: -item.score)
-    return corrected, ", ".join(f"{name}: {count}" for name, count in counts.items())
+    kept = _near_enough(searched, corrected, amounts["cut"])
+    if len(kept) < len(corrected):
+        counts["dropped as too far"] = len(corrected) - len(kept)
+    return kept, ", ".join(f"{name}: {count}" for name, count in counts.items())
+
+
+def _near_enough(searched: Searched, evidence: list[Evidence], cut: float) -> list[Evidence]:
+    """Leave out what is farther than `cut` and has no word of the query, but for the best hit."""
+    embedder, asked = searched.index.embedder, searched.query.language or ""
+    if not cut or embedder is None or searched.vector is None:
+        return evidence
+
+    def is_near(item: Evidence) -> bool:
+        if TEXT in item.scores or VECTOR not in item.scores:
+            return True
+        return 1.0 - embedder.similarity(item.scores[VECTOR], asked, item.language) <= cut
+
+    return [item for place, item in enumerate(evidence) if not place or is_near(item)]
 
 
 def _by_version(
@@ -188,11 +207,16 @@ def _by_heading(searched: Searched, amounts: Mapping[str, float]) -> Iterable[Fa
         shared = sum(weight for word, weight in weights.items() if word & words)
         return "title", amounts["title"] * shared / sum(weights.values())
 
+    def path(item: Evidence) -> tuple[str, float]:
+        words = set(content_terms(_SIGNS.sub(" ", item.source))) if amounts["path"] else set()
+        shared = sum(weight for word, weight in weights.items() if word & words)
+        return "path", amounts["path"] * shared / sum(weights.values())
+
     def opening(item: Evidence) -> tuple[str, float]:
         return "opening", 0.0 if item.ordinal else amounts["opening"]
 
     named = bool(find_identifiers(searched.query.text))
-    return [heading, title, *([] if named else [opening])] if asked else []
+    return [heading, title, path, *([] if named else [opening])] if asked else []
 
 
 def _covered(asked: dict[frozenset[str], float], words: set[str]) -> float:

@@ -78,7 +78,7 @@ def _asks_only(wanted: QueryTerms, start: int, end: int) -> bool:
     for name in ("definition", "code", "example"):
         pattern = cues(wanted.language).alternatives(name)
         rest = re.sub(pattern, " ", rest, flags=re.IGNORECASE)
-    rest = lexicon(wanted.language).remove(rest, "asks_use", *CALLS)
+    rest = lexicon(wanted.language).remove(rest, "explains", "asks_use", *CALLS)
     return all(one.is_function for one in analyze(rest, wanted.language))
 
 
