@@ -44,14 +44,14 @@ def relations_drawing(relations: Sequence[Mapping[str, Any]]) -> Markup:
     }
     kinds = {(one["title"], one["target"]): str(one["kind"]) for one in relations}
     boxes, through = place(sizes, list(kinds))
-    told = [f"{start} {WORDS[kind]} {end}" for (start, end), kind in kinds.items()]
+    sentences = [f"{start} {WORDS[kind]} {end}" for (start, end), kind in kinds.items()]
     drawn = [
         element("g", {}, element("title", {}, escaped(text)), arrow(link, way, DASHES[kinds[link]]))
-        for text, (link, way) in zip(told, through.items(), strict=True)
+        for text, (link, way) in zip(sentences, through.items(), strict=True)
     ]
     drawn += [_box(lines[name], box) for name, box in boxes.items()]
     every = [*boxes.values(), *(box for way in through.values() for box in way)]
-    return picture(drawn, every, "How these are related", "; ".join(told))
+    return picture(drawn, every, "How these are related", "; ".join(sentences))
 
 
 def _box(lines: Sequence[str], box: Box) -> Markup:

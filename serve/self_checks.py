@@ -19,10 +19,10 @@ from core.errors import CarrelError
 from core.language.detect import detect_language
 from core.settings import Settings
 from core.time_limit import TimeLimit, limited_time
-from evals.opinions import evaluate_opinions
 from graph.build import build_graph
 from graph.context import Context
 from reasoning.rules.reasoner import RulesReasoner
+from serve.opinions import evaluate_opinions
 from serve.telemetry.logs import CHECKS
 from tools.toolbox import Toolbox
 

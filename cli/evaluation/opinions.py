@@ -6,7 +6,7 @@ from cli.arguments import DEFAULT_TENANT, Data, Json, Set, Tenant
 from cli.options import opened, settings_from
 from cli.terminal.output import counted, print_json, stdout
 from core.auth import checked_name
-from evals.opinions import evaluate_opinions
+from serve.opinions import evaluate_opinions
 
 
 def opinions(

@@ -278,9 +278,6 @@ class AnsweringSettings(Group):
     )
     max_sub_questions: int = Field(5, ge=1, le=10, description="Sub-questions of one question.")
     claims_per_question: int = Field(2, ge=1, le=10, description="Sentences per sub-answer.")
-    level: Literal["any", "beginner", "expert"] = Field(
-        "any", description="Whom documentation is explained to, where a question does not say."
-    )
     list_items: int = Field(5, ge=1, le=20, description="Items of a recommended list.")
     max_question_chars: int = Field(4000, ge=10, description="Longest question accepted.")
     history_turns: int = Field(6, ge=0, le=50, description="Earlier turns a question may use.")

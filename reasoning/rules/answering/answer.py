@@ -222,9 +222,8 @@ def _documented(
     if not settings.is_documentation:
         return []
     defined = asked_definitions(wanted, evidence)
-    level = settings.answering.level if wanted.level == "any" else wanted.level
-    found = defining_claims(wanted, defined[0], level) if defined else []
-    if not found and chosen and (asks_for_code(wanted) or level != "any"):
+    found = defining_claims(wanted, defined[0]) if defined else []
+    if not found and chosen and (asks_for_code(wanted) or wanted.level != "any"):
         return example_claims(wanted, chosen[0], evidence)
     return found
 

@@ -17,7 +17,6 @@ from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, SECTIONS
 from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.wanted import QueryTerms
-from reasoning.rules.level import Level
 from reasoning.rules.lexicon import lexicon
 
 MOST_BETWEEN = 120  # characters that announce code behind a sentence; chosen, not measured
@@ -118,8 +117,10 @@ def says_identifier(wanted: QueryTerms, item: Evidence) -> bool:
     last = {found[-1].removesuffix("()").rpartition(".")[2] for found in parts if found}
     if not last:
         return True
-    said = WORD.findall(f"{item.title} {item.section} {item.text}")
-    return not last.isdisjoint(part for name in said for part in name.removesuffix("()").split("."))
+    names = WORD.findall(f"{item.title} {item.section} {item.text}")
+    return not last.isdisjoint(
+        part for name in names for part in name.removesuffix("()").split(".")
+    )
 
 
 def code_blocks(item: Evidence) -> list[Span]:
@@ -130,12 +131,13 @@ def code_blocks(item: Evidence) -> list[Span]:
     return found
 
 
-def defining_claims(wanted: QueryTerms, one: Definition, level: Level = "any") -> list[Claim]:
+def defining_claims(wanted: QueryTerms, one: Definition) -> list[Claim]:
     """Return the signature of a name, what it is for, what is asked of it, or else its example.
 
     A beginner gets more words and no signature, an expert parameters and example as well.
     """
     item, asked, words = one.item, lexicon(wanted.language), lexicon(one.item.language)
+    level = wanted.level
     aspect = next((name for name in ASPECTS if asked.found(name, wanted.text)), "")
     prose, lists = _prose(item, one.end), _listed(item, one.end)
     unsigned = one.heading or (level == "beginner" and not aspect and prose)

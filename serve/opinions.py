@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from app.session import Session
-from evals.summary import CONFIDENCE, intervals
 from reasoning.recommend.factors import tastes
 from tools.toolbox import Toolbox
 
@@ -16,6 +17,7 @@ LIKES = ("up", "adopted")
 MOST = 200  # newest documents of one user that are compared; chosen, not measured
 EVEN = 0.5  # what chance gives
 DIGITS = 4
+CONFIDENCE = 95  # per cent
 
 
 def evaluate_opinions(session: Session, tenant: str) -> dict[str, Any]:
@@ -35,15 +37,25 @@ def evaluate_opinions(session: Session, tenant: str) -> dict[str, Any]:
             shares = _shares(box, own[-MOST:])
             likes += len(shares)
             found += [sum(shares) / len(shares)] if shares else []
-    [bound] = intervals([found], session.settings)
+    bound = _interval(found, session) if len(found) > 1 else None
     return {
         "users": len(found),
         "likes": likes,
         "auc": round(sum(found) / len(found), DIGITS) if found else None,
         "interval": [round(one, DIGITS) for one in bound] if bound else None,
-        "confidence": CONFIDENCE,
+        "confidence": CONFIDENCE / 100,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def _interval(values: Sequence[float], session: Session) -> tuple[float, float]:
+    """Return the percentile bootstrap interval of a mean (Efron 1979)."""
+    settings = session.settings.evaluation
+    random = np.random.default_rng(settings.seed)
+    means = [random.choice(values, len(values)).mean() for _ in range(settings.resamples)]
+    tail = (100 - CONFIDENCE) / 2
+    low, high = np.percentile(means, [tail, 100 - tail])
+    return float(low), float(high)
 
 
 def _shares(box: Toolbox, own: Sequence[tuple[str, str]]) -> list[float]:
