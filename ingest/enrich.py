@@ -60,7 +60,7 @@ def foreign_names(section: str, source: str, ordinal: int, anchors: Mapping[str,
     names = section.split(SECTION_SEPARATOR)
     slugs = [anchors.get(name, "") for name in names if _FOREIGN.search(name)]
     if ordinal == 0 and _FOREIGN.search(section):
-        slugs.append(PurePosixPath(source).stem)
+        slugs.append(PurePosixPath(source.partition("#")[0]).stem)
     words = (word for slug in slugs for word in _SLUG_WORD.findall(slug))
     known = section.casefold()
     return " ".join(dict.fromkeys(word for word in words if word.casefold() not in known))

@@ -163,8 +163,10 @@ def _by_api_name(searched: Searched, amount: float) -> Iterable[Factor]:
     pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names))
 
     def api_name(item: Evidence) -> tuple[str, float]:
-        match = pattern.search(f"{item.title}\n{item.section}\n{item.text}")
-        return "API name", amount if match else 0.0
+        """Count what has the name; twice where it stands above, which is a page about it."""
+        if pattern.search(f"{item.title}\n{item.section}"):
+            return "API name", 2 * amount
+        return "API name", amount if pattern.search(item.text) else 0.0
 
     return [api_name] if names else []
 

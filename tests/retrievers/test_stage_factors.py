@@ -170,7 +170,10 @@ def test_index_pages_sink(index) -> None:
     ],
 )
 def test_an_api_name_counts_when_it_is_there_exactly(index, text, amount) -> None:
-    assert added(index, "what does scan_all() do", hit("a", text))["a"] == pytest.approx(amount)
+    asked = "what does scan_all() do"
+    assert added(index, asked, hit("a", text))["a"] == pytest.approx(amount)
+    above = hit("a", "It scans.", section=f"Tools › {text}")  # a section about it
+    assert added(index, asked, above)["a"] == pytest.approx(2 * amount)
 
 
 def test_nothing_is_added_but_by_the_amounts(index) -> None:
