@@ -344,7 +344,8 @@ def mcp(names: Names) -> Iterator[Probe]:
         accepted = {"Accept": "application/json, text/event-stream"}
         return Probe("/mcp", {"json": body, "headers": accepted})
 
-    for tool, text in (("ask", "question"), ("plan", "question"), ("search", "query")):
+    asked = {"ask": "question", "plan": "question", "search": "query", "recommend": "need"}
+    for tool, text in asked.items():
 
         def make(collection: str, given: str, tool: str = tool, text: str = text) -> Probe:
             return call(tool, **{text: given, "collection": collection})
