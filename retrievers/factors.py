@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from core.fields.retrieval import FACTOR_AMOUNTS
 from core.language.analysis import content_terms, query_terms, terms
 from core.language.cues import cues
 from core.language.detect import detect_language
@@ -134,6 +135,8 @@ def _by_version(
     searched: Searched, evidence: list[Evidence], amounts: Mapping[str, float]
 ) -> Iterable[Factor]:
     asked = asked_version(searched, evidence)
+    if asked and not any(version_distance(asked, one.version) == "exact" for one in evidence):
+        amounts = FACTOR_AMOUNTS  # none is the right one: a profile's own would lift other products
 
     def version(item: Evidence) -> tuple[str, float]:
         distance = item.version and version_distance(asked, item.version)

@@ -176,6 +176,16 @@ def test_an_api_name_counts_when_it_is_there_exactly(index, text, amount) -> Non
     assert added(index, asked, above)["a"] == pytest.approx(2 * amount)
 
 
+def test_a_profile_sets_other_versions_back_only_where_the_right_one_is(index) -> None:
+    made = index(**{AMOUNTS: ["version_far=-0.8"]})
+    evidence = [hit("old", version="1.0"), hit("new", version="2.1")]
+    asked = searched(made, "How is it in version 2.1?")
+    after, _ = factors(asked, evidence)
+    assert [item.scores["factors"] for item in after] == [0.15, -0.8]
+    after, _ = factors(asked, evidence[:1])
+    assert after[0].scores["factors"] == -0.2
+
+
 def test_nothing_is_added_but_by_the_amounts(index) -> None:
     none = index(**{AMOUNTS: [f"{name}=0" for name in FACTOR_AMOUNTS]})
     evidence = [hit("a", CONTENTS, version="1.0"), hit("b", CODE, version="2.1")]

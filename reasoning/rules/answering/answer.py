@@ -32,7 +32,6 @@ from reasoning.rules.answering.documentation import (
     asks_for_code,
     defining_claims,
     example_claims,
-    says_identifier,
 )
 from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, dated, headings_of
@@ -172,8 +171,6 @@ def _sentences(
     everything = relevance.sentences(wanted, evidence)
     ranked = [one for one in everything if one.is_answer]
     ranked = [one for one in ranked if one.has_kind] or ranked
-    if settings.is_documentation:
-        ranked = [one for one in ranked if says_identifier(wanted, one.evidence)]
     if ranked and _is_withheld(everything[0], ranked[0]):
         return []
     new = [one for one in ranked if (one.evidence.chunk_id, one.start) not in cited]
@@ -221,7 +218,7 @@ def _documented(
     """Return what documentation answers with, none where it is not that or has no code for it."""
     if not settings.is_documentation:
         return []
-    defined = asked_definitions(wanted, evidence)
+    defined = [one for one in asked_definitions(wanted, evidence) if one.end or one.heading]
     found = defining_claims(wanted, defined[0]) if defined else []
     if not found and chosen and (asks_for_code(wanted) or wanted.level != "any"):
         return example_claims(wanted, chosen[0], evidence)

@@ -33,7 +33,10 @@ LABEL = re.compile(r"[^\W\d_][^\n.]{0,40}[:：]$")
 
 
 class Definition(NamedTuple):
-    """Hold the evidence that explains a name; its signature is text[start:end], or the heading."""
+    """Hold the evidence that explains a name; its signature is text[start:end], or the heading.
+
+    A section that only is called as a name has none.
+    """
 
     item: Evidence
     name: str
@@ -88,7 +91,7 @@ def _common(asked: Sequence[str], name: Sequence[str]) -> int:
 
 
 def definition(item: Evidence) -> Definition | None:
-    """Return what a passage of documentation defines: its heading is a name with a signature."""
+    """Return what a passage of documentation defines: its heading is a name."""
     last = item.section.rsplit(SECTIONS, 1)[-1]
     heading = HEADING.match(last)
     if heading is None or item.kind in (CODE_KIND, "record", "table"):
@@ -105,7 +108,7 @@ def definition(item: Evidence) -> Definition | None:
         if not any(start <= match.start() < end for start, end in inside):
             start = match.start() + len(match.group()) - len(match.group().lstrip())
             return Definition(item, name, start, match.start() + len(match.group().rstrip()), "")
-    return None
+    return Definition(item, name, 0, 0, "") if is_identifier(name) else None
 
 
 def says_identifier(wanted: QueryTerms, item: Evidence) -> bool:
@@ -140,7 +143,7 @@ def defining_claims(wanted: QueryTerms, one: Definition) -> list[Claim]:
     level = wanted.level
     aspect = next((name for name in ASPECTS if asked.found(name, wanted.text)), "")
     prose, lists = _prose(item, one.end), _listed(item, one.end)
-    unsigned = one.heading or (level == "beginner" and not aspect and prose)
+    unsigned = not one.end or (level == "beginner" and not aspect and prose)
     claims = [] if unsigned else [_signature(item, one.start, one.end)]
     if aspect:
         telling = [span for span in (*lists, *prose) if words.found(aspect, _at(item, *span))]
@@ -241,7 +244,7 @@ def example_claims(wanted: QueryTerms, lead: Sentence, evidence: Sequence[Eviden
     if inside is not None and _is_short(item, inside):
         before = [one for one in _sentences_outside(item) if one[1] <= inside[0]]
         return [*(quoted(item, *one) for one in before[-1:]), _code(item, *inside)]
-    claims = [_signature(item, own.start, own.end)] if own is not None and not own.heading else []
+    claims = [_signature(item, own.start, own.end)] if own is not None and own.end else []
     shown: list[Claim] = []
     if own is None or not lexicon(wanted.language).found("asks_call", wanted.text):
         shown = _examples(wanted, lead, evidence)[:1]  # else an argument is asked for
