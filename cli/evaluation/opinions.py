@@ -12,7 +12,7 @@ from serve.opinions import evaluate_opinions
 def opinions(
     tenant: Tenant = DEFAULT_TENANT, data: Data = None, changes: Set = None, as_json: Json = False
 ) -> None:
-    """Leave out each like and look for it by its user's others; a server does so every day."""
+    """Leave out each like and look for it by its user's others, as a server does daily."""
     with opened(settings_from(data, changes)) as session:
         found = evaluate_opinions(session, checked_name("tenant", tenant))
     if as_json:

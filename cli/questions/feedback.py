@@ -40,17 +40,8 @@ def dislike(
 def use(
     document: DocumentId, options: CallerOptions, collection: CollectionName = "default"
 ) -> None:
-    """Say that you use what a document is about: it counts as adopted, and as a like."""
+    """Say that you use what a document is about, which counts as a like."""
     _rate(document, options, collection, "adopted")
-
-
-@app.command("view")
-@with_options
-def view(
-    document: DocumentId, options: CallerOptions, collection: CollectionName = "default"
-) -> None:
-    """Say that you looked at a document: what is like it comes a little earlier."""
-    _rate(document, options, collection, "viewed")
 
 
 def _rate(document: str, options: CallerOptions, collection: str, rating: DocumentOpinion) -> None:

@@ -143,22 +143,19 @@ def test_relations_are_told_and_drawn(carrel: Carrel, data: Path, tmp_path: Path
     carrel(*need, "--graph", tmp_path / "graph.txt", data=data).failed(2, ".svg")
 
 
-def test_views_and_use_are_counted_and_likes_are_evaluated(carrel: Carrel, data: Path) -> None:
+def test_use_is_counted_and_likes_are_evaluated(carrel: Carrel, data: Path) -> None:
     need = ("recommend", "JSON parser", "-c", "projects", "--json")
     shown = [one["document_id"] for one in carrel(*need, data=data).json["items"]]
     assert {"fastjson", "gojson"} <= set(shown)
-    carrel("feedback", "view", "oldjson", "-c", "projects", data=data)
     carrel("feedback", "use", "gojson", "-c", "projects", data=data)
     first = carrel(*need, data=data).json["items"][0]
     assert first["document_id"] == "gojson"
     assert first["reasons"][0]["text"] == "Because you use it."
     kept = carrel("feedback", "list", "-c", "projects", "--json", data=data).json["ratings"]
-    assert [(one["document_id"], one["rating"]) for one in kept] == [
-        ("gojson", "adopted"), ("oldjson", "viewed"),
-    ]  # fmt: skip
+    assert [(one["document_id"], one["rating"]) for one in kept] == [("gojson", "adopted")]
     assert "nobody has likes" in carrel("eval", "opinions", data=data).out
     carrel("feedback", "like", "fastjson", "-c", "projects", data=data)
     found = carrel("eval", "opinions", "--json", data=data).json
     assert (found["users"], found["likes"]) == (1, 2) and 0 <= found["auc"] <= 1
-    assert "3 opinions forgotten" in carrel("feedback", "reset", "-y", data=data).out
+    assert "2 opinions forgotten" in carrel("feedback", "reset", "-y", data=data).out
     assert carrel("eval", "opinions", "--json", data=data).json["users"] == 0
