@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.language.detect import detect_language
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
 from core.types import Claim, Evidence
@@ -23,6 +24,7 @@ from reasoning.recommend.roles import (
     tables,
     value_of,
 )
+from reasoning.rules.lexicon import lexicon
 from reasoning.rules.records.schema import label_of
 from reasoning.verification import unsupported_reason
 
@@ -37,11 +39,18 @@ ROW = re.compile(r"^(?P<label>[^\n:：]{1,60})[:：]\s*(?P<value>[^\n]+)$", re.M
 def write_reasons(one: Suggestion, need: Need, theme: str) -> list[dict[str, Any]]:
     """Return the sentence that fits best, and the fields that constraints and factors rest on."""
     claims = [*_best_sentence(one, theme), *_rows(one, need)]
-    liked = [{"text": f"Because {one.liked}.", "citations": []}] if one.liked else []
-    return liked + [
+    first = [{"text": _because(one, need), "citations": []}] if one.because else []
+    return first + [
         {"text": claim.text, "citations": [cited.model_dump() for cited in claim.citations]}
         for claim in claims[:MOST_REASONS]
     ]
+
+
+def _because(one: Suggestion, need: Need) -> str:
+    """Say what its user thinks of the document, or of the one that it is most like."""
+    rating, title = one.because or ("", "")
+    message = lexicon(detect_language(need.text)).message(f"because_{rating}")
+    return message.format(title=title)
 
 
 def _best_sentence(one: Suggestion, theme: str) -> list[Claim]:
@@ -132,7 +141,7 @@ class Suggestion:
     factors: dict[str, float] = field(default_factory=dict)
     taste: float = 0.0  # -1..1, from what the user liked and disliked
     disliked: bool = False
-    liked: str = ""  # what its user did with what it is most like
+    because: tuple[str, str] | None = None  # the opinion that speaks for it most: rating and title
     score: float = 0.0
 
     @property
@@ -166,7 +175,6 @@ def score_candidates(candidates: Sequence[Suggestion], need: Need, today: date) 
 
 # What an opinion says for a document: to look at one says little. Chosen, not measured.
 OPINIONS = {"up": 1.0, "adopted": 1.0, "viewed": 0.3, "down": -1.0}
-_BECAUSE = {"up": "you liked", "adopted": "you use", "viewed": "you looked at"}
 
 
 class Opinion(NamedTuple):
@@ -193,9 +201,8 @@ def add_taste(
         one.disliked = own.get(one.key) == -1
         one.taste = own.get(one.key, float(taste))
         if one.taste > 0:
-            because = opinions[int(place)]
-            title = "it" if one.key in own else f"“{because.title}”"
-            one.liked = f"{_BECAUSE[because.rating]} {title}"
+            nearest = opinions[int(place)]
+            one.because = nearest.rating, nearest.title
 
 
 def tastes(likeness: Rows, ratings: Sequence[str]) -> tuple[Rows, Rows]:

@@ -150,7 +150,7 @@ def test_use_is_counted_and_likes_are_evaluated(carrel: Carrel, data: Path) -> N
     carrel("feedback", "use", "gojson", "-c", "projects", data=data)
     first = carrel(*need, data=data).json["items"][0]
     assert first["document_id"] == "gojson"
-    assert first["reasons"][0]["text"] == "Because you use it."
+    assert first["reasons"][0]["text"] == "Because you use “gojson”."
     kept = carrel("feedback", "list", "-c", "projects", "--json", data=data).json["ratings"]
     assert [(one["document_id"], one["rating"]) for one in kept] == [("gojson", "adopted")]
     assert "nobody has likes" in carrel("eval", "opinions", data=data).out
