@@ -32,6 +32,8 @@ def evaluate_opinions(session: Session, tenant: str) -> dict[str, Any]:
         rows: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
         for user, passage, opinion in session.runs.opinions_of_all(tenant, collection.id):
             rows[user].append((passage, opinion))
+        if not rows:
+            continue
         box = Toolbox(session.index(collection))
         for own in rows.values():
             shares = _shares(box, own[-MOST:])
