@@ -23,6 +23,7 @@ ROW = "records"  # the kind of evidence that says what a record query found
 LISTED_CHUNKS = "held"  # the key in its metadata of the chunks of the records it lists
 CORRECTS = "corrects"  # of a note, the id of the one whose place it took, on which it rests
 EXTRACTS = "extracts"  # the key of what a summary quotes: chunk ids with start and end
+CHAPTERS = "chapters"  # the key of what the chapters of the one document of a summary are called
 LABELS = "labels"  # the key of what groups of documents are called, by the chunk quoted of them
 ALL_PARTS = "*"  # asks a summary of each of the chapters
 _TITLE_NAMES = (

@@ -26,6 +26,7 @@ from tools.note_tools import SPEAKER
 
 SPOKEN = re.compile(r"([^\W\d_][\w .'’-]{0,40}): +(\S.*)")
 JOINED = re.compile(r"(?<=[a-z])(?=[A-Z])")  # of names that are written as one word
+WRITTEN = re.compile(r"\w+")
 TIMES = ("%I:%M %p on %d %B, %Y", "%Y%m%d_%H:%M", "%Y%m%d", "%Y-%m-%d %H:%M", "%d %B, %Y")
 UNKNOWN = "0001-01-01T00:00:00+00:00"
 
@@ -81,8 +82,18 @@ def _time(*written: str) -> str:
     return UNKNOWN
 
 
-def read_questions(folder: Path, limit: int | None) -> list[MemoryQuestion]:
-    """Read `limit` questions of each category, from all parts of the file; all for None."""
+def read_questions(
+    folder: Path, limit: int | None, turns: Sequence[DialogueTurn] = ()
+) -> list[MemoryQuestion]:
+    """Read `limit` questions of each category, from all parts of the file; all for None.
+
+    Names of speakers that are written as one word are taken apart, as in the turns.
+    """
+    names = {one.speaker.replace(" ", ""): one.speaker for one in turns if " " in one.speaker}
+
+    def plain(text: str) -> str:
+        return WRITTEN.sub(lambda word: names.get(word[0], word[0]), text)
+
     found: dict[str, list[MemoryQuestion]] = defaultdict(list)
     for place, one in read_objects(find_file(folder, "queries.jsonl", "queries.jsonl.gz"), QUERY):
         metadata = one.get("metadata") or {}
@@ -92,7 +103,7 @@ def read_questions(folder: Path, limit: int | None) -> list[MemoryQuestion]:
         dialogue = str(metadata.get("conversation_id") or "")
         name = object_id(place, one, QUERY)
         found[category].append(
-            MemoryQuestion(name, str(one.get("text") or ""), text, category, dialogue)
+            MemoryQuestion(name, plain(str(one.get("text") or "")), plain(text), category, dialogue)
         )
     return [
         one

@@ -207,7 +207,8 @@ def evaluate_memory(
     rule = "the pipeline must be one that asks a dialogue"
     chosen = checked_name(pipeline, PIPELINES, rule)
     other = checked_name(against, PIPELINES, rule) if against is not None else None
-    turns, questions = read_turns(folder), read_questions(folder, limit)
+    turns = read_turns(folder)
+    questions = read_questions(folder, limit, turns)
     opened, counts = build_memory(turns, settings, progress, every_turn=every_turn)
     mine = run_memory(opened, questions, chosen, progress)
     result = {

@@ -28,7 +28,7 @@ from reasoning.rendering import (
     render_remark,
 )
 from reasoning.rules.answering.summaries import asked_summary
-from reasoning.rules.follow_up import continues
+from reasoning.rules.follow_up import stand_alone
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.recall import asks_memory
 from reasoning.statements import asks_to_forget, asks_to_keep, is_remark, question_beside
@@ -60,6 +60,8 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     notes: list[str] = []
     with context.thinking({"started": started, "usage": before, "trail": trail}) as ledger:
         reply, asked, ends = _read_turn(question, context)
+        if not (reply or ends):
+            asked = stand_alone(asked, history)
         recall = None if reply else _recall(asked, context)
         may_ask = context.given is None and context.may_ask(clarified)
         may_ask = may_ask and not reply and not (recall and recall.first)
@@ -184,7 +186,7 @@ def _recall(question: str, context: Context) -> RecallState | None:
 def _about_alike(question: str, recall: RecallState | None, history: list[Turn]) -> list[Turn]:
     """Return the turns that a question may take its topic from: of memory, or of documents."""
     if recall and recall.first:
-        return [one for one in history if continues(question) and _is_about_speaker(one.question)]
+        return []  # it stands alone
     if recall and not lexicon(detect_language(question)).search("pronoun", question):
         return [one for one in history if not _is_about_speaker(one.question)]
     return history

@@ -526,8 +526,9 @@ class Asked:
             return False  # cheaper than to align them
         aligned = align(one.tokens, other.tokens)
         partner = {**aligned.moved, **aligned.matched}
-        ours = [at for at in range(len(one.tokens)) if at not in partner]
-        theirs = [at for at in range(len(other.tokens)) if at not in partner.values()]
+        ours = _without_article(one, [at for at in range(len(one.tokens)) if at not in partner])
+        own = set(partner.values())
+        theirs = _without_article(other, [at for at in range(len(other.tokens)) if at not in own])
         if not (_is_value(one, ours) and _is_value(other, theirs)) or len(partner) <= LEAST:
             return False
         return self.contradict(one.valued(ours[0], ours[-1]), other.valued(theirs[0], theirs[-1]))
@@ -552,6 +553,11 @@ class Asked:
         lacking = [word for word in self.content if one.says(word) and not other.says(word)]
         # A word of the sentence that the other lacks may be what the other denies.
         return (len(denials) + opposite) % 2 == 1 and all(map(one.has, lacking))
+
+
+def _without_article(one: Assertion, places: list[int]) -> list[int]:
+    led = len(places) > 1 and one.tokens[places[0]].role == FUNCTION
+    return places[led:]
 
 
 def _is_value(one: Assertion, places: Sequence[int]) -> bool:

@@ -11,7 +11,7 @@ from core.auth import AuthContext
 from core.errors import shorten
 from core.language.passages import CODE_KIND, TABLE
 from core.language.relative_dates import format_day
-from core.metadata import ANY, LABELS, ROW
+from core.metadata import ANY, CHAPTERS, LABELS, ROW
 from core.recall import NOTE
 from core.trace import StreamEvent
 from core.types import (
@@ -157,8 +157,10 @@ def _extracts(
         first = by_chunk[claims[0].citations[0].chunk_id]
         titles = dict.fromkeys(by_chunk[c.citations[0].chunk_id].title for c in claims)
         line = words.message("extracts_of").format(title=first.title or first.source)
+        chapters = "; ".join(row.metadata.get(CHAPTERS, ()))
+        named = [words.message("chapters").format(titles=chapters)] if chapters else []
         return [
-            *([line] if len(titles) == 1 else opening),
+            *([*named, line] if len(titles) == 1 else opening),
             _joined(claims, numbers, by_chunk),
         ]
     groups: dict[str, list[Claim]] = {}

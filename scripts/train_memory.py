@@ -5,11 +5,12 @@ python scripts/train_memory.py answers  # prints the weights of reasoning/rules/
 python scripts/train_memory.py changes  # writes reasoning/changes.npz, prints for corrections.py
 
 `worth` reads `scripts/statements/LANGUAGE.tsv`, lines of 1 or 0, a tab and a sentence, and
-`beside.tsv`; `answers` the statements and questions of `benchmarks/memory_talks.jsonl`. `changes`
-reads its corrections and small talk, `scripts/statements/changes.tsv`: a language, an earlier and a
-later statement, and 1 where the later takes its place, and `beside.tsv`: a language, a group, and
-one of its statements, none of which takes the place of another. Each first reports every language
-as one that was left out of training has it.
+`beside.tsv`: a language, a group, and one of its statements, none of which takes the place of
+another; `answers` the statements and questions of `benchmarks/memory_talks.jsonl`, and `asked.tsv`:
+a language, a group of `beside.tsv`, a question and the place of the statement in it that answers, 0
+for none; `changes` the corrections and small talk of the talks, `beside.tsv` and `changes.tsv`: a
+language, an earlier and a later statement, and 1 where the later takes its place. Each first
+reports every language as one that was left out of training has it.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from reasoning.worth import CHANGES, FILE, SCALE
 ROOT = Path(__file__).parents[1]
 NETWORKS, HIDDEN, EPOCHS = 3, 128, 25
 LANGUAGES = ("en", "ru", "uk", "zh")
+MOST = 12  # notes that are read at once
 Network = tuple[Any, ...]
 
 
@@ -43,7 +45,7 @@ def read_lines(language: str) -> tuple[list[str], list[int]]:
     """Return the sentences of a language, and 1 for those worth a note."""
     text = (ROOT / "scripts" / "statements" / f"{language}.tsv").read_text(encoding="utf-8")
     rows = [line.split("\t", 1) for line in text.splitlines()]
-    beside = [text for own, group in read_beside() if own == language for text in group]
+    beside = [text for own, _, group in read_beside() if own == language for text in group]
     return [row[1] for row in rows] + beside, [int(row[0]) for row in rows] + len(beside) * [1]
 
 
@@ -129,7 +131,8 @@ def train_answers(embedder: Embedder) -> None:
                 kept = [place] * gold + others[: int(random.integers(1, 12))]
                 found = note_features(question, [notes[at] for at in kept], embedder)
                 rows.append((language, found, np.array([at == place for at in kept])))
-        for one in own:
+        rows += asked_rows(language, embedder, random)
+        for one in (row for row in own if row["kind"] in ("two", "absent")):
             if one["kind"] == "two":  # of like things, the first of which is asked about
                 question = SubQuestion(id="q", text=one["ask"], query=one["ask"], language=language)
                 like = [note(text, language, text) for text in one["turns"]]
@@ -141,6 +144,27 @@ def train_answers(embedder: Embedder) -> None:
                 found = note_features(question, near, embedder)
                 rows.append((language, found, np.zeros(len(near), dtype=bool)))
     report_left_out(rows)
+
+
+def asked_rows(
+    language: str, embedder: Embedder, random: np.random.Generator
+) -> list[tuple[str, Vectors, Vectors]]:
+    """Return rows of questions about things of which much is known, with and without the answer."""
+    groups = {group: own for spoken, group, own in read_beside() if spoken == language}
+    rows: list[tuple[str, Vectors, Vectors]] = []
+    for spoken, group, text, place in read_table("asked.tsv"):
+        if spoken != language:
+            continue
+        question = SubQuestion(id="q", text=text, query=text, language=language)
+        gold = groups[group][int(place) - 1] if int(place) else ""
+        others = [one for name, own in groups.items() if name != group for one in own]
+        for known in (True, False) if gold else (True,):
+            kept = [one for one in groups[group] if known or one != gold]
+            more = random.permutation(len(others))[: max(0, MOST - len(kept))]
+            kept += [others[at] for at in more]
+            found = note_features(question, [note(one, language, one) for one in kept], embedder)
+            rows.append((language, found, np.array([one == gold for one in kept])))
+    return rows
 
 
 def report_left_out(rows: list[tuple[str, Vectors, Vectors]]) -> None:
@@ -168,9 +192,7 @@ def report_left_out(rows: list[tuple[str, Vectors, Vectors]]) -> None:
 
 def read_pairs() -> list[tuple[str, str, str, bool]]:
     """Return languages, earlier and later statements, and whether the later takes its place."""
-    text = (ROOT / "scripts" / "statements" / "changes.tsv").read_text(encoding="utf-8")
-    rows = [line.split("\t") for line in text.splitlines()]
-    pairs = [(row[0], row[1], row[2], row[3] == "1") for row in rows]
+    pairs = [(row[0], row[1], row[2], row[3] == "1") for row in read_table("changes.tsv")]
     for one in read_talks():
         if one["kind"] in ("correction", "two"):
             turns = one["turns"]
@@ -178,13 +200,18 @@ def read_pairs() -> list[tuple[str, str, str, bool]]:
     return pairs
 
 
-def read_beside() -> list[tuple[str, list[str]]]:
-    """Return languages and statements that are near each other and all hold."""
-    text = (ROOT / "scripts" / "statements" / "beside.tsv").read_text(encoding="utf-8")
+def read_beside() -> list[tuple[str, str, list[str]]]:
+    """Return languages, groups and their statements, near each other, which all hold."""
     found: dict[tuple[str, str], list[str]] = {}
-    for language, group, statement in (line.split("\t") for line in text.splitlines()):
+    for language, group, statement in read_table("beside.tsv"):
         found.setdefault((language, group), []).append(statement)
-    return [(language, statements) for (language, _), statements in found.items()]
+    return [(language, group, statements) for (language, group), statements in found.items()]
+
+
+def read_table(name: str) -> list[list[str]]:
+    """Return the rows of a table of statements."""
+    text = (ROOT / "scripts" / "statements" / name).read_text(encoding="utf-8")
+    return [line.split("\t") for line in text.splitlines()]
 
 
 def read_talks() -> list[dict[str, Any]]:
@@ -239,7 +266,7 @@ def train_changes(embedder: Embedder) -> None:
                 found = pair_features(draft, notes, last, embedder)
                 truth = np.array([replaces and one.note_id == "0" for one in notes])
                 rows.append((language, found, truth))
-    for language, statements in read_beside():
+    for language, _, statements in read_beside():
         for later in statements:
             notes = [kept_note(one, language, one) for one in statements if one != later]
             draft = NoteDraft(content=later, provenance=of_turn(later), language=language)

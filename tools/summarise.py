@@ -11,8 +11,9 @@ from pydantic import Field
 from core.auth import AuthContext
 from core.language.analysis import content_terms
 from core.language.numbering import plural_form
+from core.language.orders import gives_orders
 from core.language.scan import fold
-from core.metadata import ALL_PARTS, EXTRACTS, LABELS
+from core.metadata import ALL_PARTS, CHAPTERS, EXTRACTS, LABELS
 from core.types import Evidence, FrozenModel
 from languages.language import find_language
 from models.vectors import central
@@ -39,11 +40,14 @@ from tools.types import Tool, ToolResult
 # Chosen, not measured:
 PASSAGES = 24  # of one document; its most central sentences are looked for in these
 SENTENCES = 6  # of one document: what a reader takes in at a glance
-CHAPTERS = 20  # that are named where there is none of the number asked for
+MOST_CHAPTERS = 20  # that are named where there is none of the number asked for
+LONGEST_NAME = 80  # characters of a heading that is named
+NAMED = 6  # chapters beside the title of a document of several
 SPOKESMEN = 2  # of a group of documents: those that speak for it
 MOST_OUTLINED = 1000  # documents whose headings are looked through
 TOPIC, LEAST_TOPIC = 50, 3  # passages that are searched for a topic, and that must be about it
 WIDESPREAD, LEAST_SPREAD = 0.5, 20  # of the documents, that make a topic one of all
+NUMBERED = re.compile(r"^(?:\w+ )?\d+\s*[.:—–-]\s*")  # "Chapter 2: ", "2. "
 NUMBERS = re.compile(r"-?\d+(?:\.\d+)*(?:,-?\d+(?:\.\d+)*)*")
 
 
@@ -109,7 +113,8 @@ class Summarise(Tool):
             if other is not None and about:  # of that name there is but a list, or code
                 whole, quoted = other, about
             quoted = quoted or self._quoted(reader, whole, given, strict=False)
-            evidence = self._summary(whole, quoted, given.language)
+            chapters = self._chapter_names(whole.documents[0]) if _is_one(whole, given) else []
+            evidence = self._summary(whole, quoted, given.language, chapters)
         elif given.part:
             evidence = self._chapters(reader, found.documents)
         else:
@@ -147,7 +152,7 @@ class Summarise(Tool):
         """Return the chapters of a number, or of a heading; for want of these a topic."""
         outline = self._outline([one.row for one in known])
         if given.part == ALL_PARTS:
-            parts = [(title, keys) for title, keys in parts_of(outline) if title][:CHAPTERS]
+            parts = [(title, keys) for title, keys in parts_of(outline) if title][:MOST_CHAPTERS]
             titles = [title for title, _ in parts]
             return Whole(known, [[keys] for _, keys in parts], labels=titles) if parts else None
         if NUMBERS.fullmatch(given.part):
@@ -215,9 +220,18 @@ class Summarise(Tool):
     def _chapters(self, reader: PartReader, known: Sequence[DocumentName]) -> list[Evidence]:
         """Return the beginnings of the chapters that there are."""
         found = [one for one in parts_of(self._outline([one.row for one in known])) if one[0]]
-        titles = {keys[0]: title for title, keys in found[:CHAPTERS]}
+        titles = {keys[0]: title for title, keys in found[:MOST_CHAPTERS]}
         items = reader.read(list(titles))
         return [one.model_copy(update={"section": titles[one.chunk_id]}) for one in items]
+
+    def _chapter_names(self, document: DocumentName) -> list[str]:
+        """Return what the chapters of a document are called, in their order."""
+        outline = self._outline([document.row])
+        headings = dict.fromkeys(title for title, _ in parts_of(outline) if title)
+        names = [one for one in headings if len(one) <= LONGEST_NAME][:MOST_CHAPTERS]
+        names = [one for one in names if not gives_orders(one, 0, len(one))]
+        bare = [NUMBERED.sub("", one) for one in names]
+        return bare if all(bare) else names
 
     def _outline(self, rows: Sequence[int]) -> list[tuple[int, str, str]]:
         """Return the headings of documents by chunk, none where they are too many to look at."""
@@ -261,6 +275,7 @@ class Summarise(Tool):
             return self._named(known, given, reader)
         messages = find_language(given.language).messages
         parts = [SummaryPart(d.title or d.source, self._keys(d, known), d.row) for d in known]
+        by_row = {one.row: one for one in known}
         groups = reader.groups(parts)
         labels = []
         for one in groups:
@@ -268,11 +283,17 @@ class Summarise(Tool):
             copies = messages["copies"].format(title=title, count=one.copies)
             group = messages["group"].format(title=title, count=one.more)
             several = [*([group] if one.more else []), *([copies] if one.copies > 1 else [])]
-            labels.append(", ".join(several) or title)
+            names = self._chapter_names(by_row[one.parts[0].row]) if len(groups) <= GROUPS else []
+            named = f" ({'; '.join(names[:NAMED])})" if names and not several else ""
+            labels.append(", ".join(several) or f"{title}{named}")
         return Whole(known, [reader.beginnings(one) for one in groups], labels=labels)
 
     def _summary(
-        self, whole: Whole, quoted: Sequence[tuple[int, Extract]], language: str | None
+        self,
+        whole: Whole,
+        quoted: Sequence[tuple[int, Extract]],
+        language: str | None,
+        chapters: Sequence[str],
     ) -> list[Evidence]:
         """Return the row that says what is quoted of what, and the passages that are quoted."""
         passages = {one.item.chunk_id: one.item for _, one in quoted}
@@ -283,7 +304,7 @@ class Summarise(Tool):
             if len(whole.parts) > 1
         }
         extracts = [(one.item.chunk_id, one.start, one.end) for _, one in quoted]
-        added = {EXTRACTS: extracts, LABELS: labels}
+        added = {EXTRACTS: extracts, LABELS: labels, CHAPTERS: [*chapters]}
         return [
             row.model_copy(update={"metadata": {**row.metadata, **added}}),
             *passages.values(),
@@ -328,6 +349,11 @@ class Summarise(Tool):
         forms = find_language(language).messages["documents"]
         text = plural_form(len(meant), forms).format(count=len(meant))
         return row_evidence(text, self._index.collection.name, passages)
+
+
+def _is_one(whole: Whole, given: SummaryArguments) -> bool:
+    """Tell whether one whole document is summed up."""
+    return len(whole.documents) == len(whole.parts) == 1 and not (given.part or given.themes)
 
 
 def _chapters_of(outline: Sequence[SectionRow], number: str) -> list[list[str]]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from core.language.analysis import content_terms
+from core.language.chinese import CODE, part_of_speech, segment
+from core.language.cues import stopwords
 from core.language.detect import detect_language
+from core.language.words import readings
 from reasoning.rules.answering.summaries import asked_summary, chapter_beside, continued_summary
 from reasoning.rules.decomposition.phrases import is_past
 from reasoning.rules.lexicon import Lexicon, lexicon
@@ -16,7 +20,8 @@ from reasoning.types import Turn
 MOST_TERMS = 5  # of a fragment; a longer one says all it asks. Chosen, not measured
 NAME = re.compile(r"[\"“«„][^\"”»“]+[\"”»“]|\b[A-ZА-ЯІЇЄҐ][\w'’-]*(?: [A-ZА-ЯІЇЄҐ0-9][\w'’-]*)*")
 TITLE = re.compile(r"《[^》]*》")
-ARTICLE = re.compile(r"\b(?:the|an?) ", re.IGNORECASE)
+ARTICLE = re.compile(r"\b(?:the|an?|my|our|your) ", re.IGNORECASE)
+NOUN, VERB = "n", "v"  # with which the tags of Chinese words begin
 Place = tuple[int, int]
 MARKS = "?？.。!！,，;； "
 
@@ -130,8 +135,12 @@ def _same_kind(fragment: str, whole: str, words: Lexicon) -> Place | None:
             start = whole.rfind(run)
             return _with_article(whole, start, start + len(run), fragment) if start >= 0 else None
     if not fragment[0].islower() or fragment.split()[-1][:1].isupper():
-        found = [*NAME.finditer(whole, 1)]
-        return _with_article(whole, *found[-1].span(), fragment) if found else None
+        common = stopwords(words.language)  # "I" is no name
+        found = [one for one in NAME.finditer(whole, 1) if one[0].casefold() not in common]
+        if found:
+            return _with_article(whole, *found[-1].span(), fragment)
+    if words.known.dictionary:
+        return _same_case(fragment, whole, words)
     article = ARTICLE.search(whole)
     if article is None or not ARTICLE.match(fragment):
         return None
@@ -139,7 +148,10 @@ def _same_kind(fragment: str, whole: str, words: Lexicon) -> Place | None:
 
 
 def _same_signs(fragment: str, whole: str) -> Place | None:
-    """Return the last text as long that begins or ends as a fragment without spaces does."""
+    """Return the last text as long that begins or ends as a fragment without spaces does.
+
+    Else the first noun: in Chinese what is asked about comes first.
+    """
     if TITLE.fullmatch(fragment) and (titles := [*TITLE.finditer(whole)]):
         return titles[-1].span()
     size = len(fragment)
@@ -149,7 +161,45 @@ def _same_signs(fragment: str, whole: str) -> Place | None:
             text = whole[at : at + size]
             if size > 1 and text[side] == fragment[side]:
                 return at, at + size
+    kind = part_of_speech(fragment) or NOUN  # what no dictionary has is a name
+    return _first_noun(whole) if kind.startswith(NOUN) else None
+
+
+def _same_case(fragment: str, whole: str, words: Lexicon) -> Place | None:
+    """Return the last noun in a case that the last word of a fragment may have, as described."""
+    dictionary, common = words.known.dictionary, stopwords(words.language)
+    own = _cases(fragment.split()[-1], "NOUN", dictionary)
+    found = [*WORD.finditer(whole)]
+    fits = [at for at, one in enumerate(found) if own & _cases(one[0], "NOUN", dictionary)]
+    if not fits:
+        return None
+    first = fits[-1]
+    while first and _cases(found[first - 1][0], "ADJF", dictionary) & own:
+        if found[first - 1][0].casefold() in common:
+            break  # "my"
+        first -= 1
+    return found[first].start(), found[fits[-1]].end()
+
+
+def _cases(word: str, pos: str, dictionary: str) -> set[str]:
+    return {one.case for one in readings(word.casefold(), dictionary) if one.pos == pos}
+
+
+def _first_noun(whole: str) -> Place | None:
+    """Return the first noun of a text without spaces; of a name that is no word all its signs."""
+    words = [*segment(whole, "default")]
+    for place, (word, start, end) in enumerate(words):
+        signs = [*takewhile(lambda one: _is_of_name(one[0]), words[place:])]
+        if len(signs) > 1:
+            return start, signs[-1][2]
+        if part_of_speech(word).startswith(NOUN):
+            return start, end
     return None
+
+
+def _is_of_name(sign: str) -> bool:
+    verb = part_of_speech(sign).startswith(VERB)
+    return len(sign) == 1 and not verb and sign not in stopwords(CODE)
 
 
 def _with_article(whole: str, start: int, end: int, fragment: str) -> Place:

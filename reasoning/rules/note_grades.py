@@ -13,8 +13,8 @@ from models.vectors import SpanPassage, Vectors
 
 # Weights of the features, the constant, and the log odds from which a note answers, or is near
 # (`scripts/train_memory.py`).
-WEIGHTS = (5.16, 3.88, 0.29, 1.08, 0.95)
-CONSTANT = -2.37
+WEIGHTS = (3.37, 1.25, 0.17, 0.28, 1.64, -1.25, 0.26)
+CONSTANT = -3.05
 LEAST, NEAR = -0.7, -3.0
 FOREIGN = 2.0  # taken from the log odds; chosen, not measured
 READ = 8  # notes that are read, those that mean most alike; chosen, not measured
@@ -25,7 +25,9 @@ def note_features(question: SubQuestion, notes: Sequence[Evidence], embedder: Em
     """Return a row for each note.
 
     Its similarity to the question, 0..1, how much less it is than that of the most similar one,
-    the reader's log odds, the part of the question's words that it has, and whether any.
+    the reader's log odds, the part of the question's words that it has, whether any, of how many
+    (as a power of 2) that have as great a part it is one, and how much more the reader's log odds
+    are than those of the best of the others.
     """
     texts = [f"{one.metadata.get('context', '')} {one.text}".strip() for one in notes]
     asked, language = set(content_terms(question.text, question.language)), question.language
@@ -45,7 +47,11 @@ def note_features(question: SubQuestion, notes: Sequence[Evidence], embedder: Em
         for text, one in zip(texts, notes, strict=True)
     ]
     part = np.array([len(one) / max(1, len(asked)) for one in shared])
-    return np.stack([alike, cosines - cosines.max(), odds, part, part > 0], axis=1)
+    equals = np.array([max(1, (part >= own).sum()) for own in part])
+    second = np.sort(np.append(odds, UNREAD))[-2]
+    lead = odds - np.where(odds == odds.max(), second, odds.max())
+    columns = [alike, cosines - cosines.max(), odds, part, part > 0]
+    return np.stack([*columns, np.log2(equals) * (part > 0), lead], axis=1)
 
 
 def grade_notes(
