@@ -162,16 +162,30 @@ def _by_code(searched: Searched, amounts: Mapping[str, float]) -> Iterable[Facto
 
 
 def _by_api_name(searched: Searched, amount: float) -> Iterable[Factor]:
-    names = [name.removesuffix("()") for name in find_identifiers(searched.query.text)]
-    pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names))
+    """Prefer what has an API name of the query, and twice what stands below it.
+
+    A word with capitals inside ("PyTorch") may name what all pages are about: only as a whole query
+    is it looked for above.
+    """
+    text = searched.query.text.strip()
+    names = [name.removesuffix("()") for name in find_identifiers(text)]
+    pattern = _any_of(names)
+    above = _any_of([name for name in names if not name.isalnum() or name == text])
 
     def api_name(item: Evidence) -> tuple[str, float]:
-        """Count what has the name; twice where it stands above, which is a page about it."""
-        if pattern.search(f"{item.title}\n{item.section}"):
+        heading = f"{item.title}\n{item.section}"
+        if above and above.search(heading):
             return "API name", 2 * amount
-        return "API name", amount if pattern.search(item.text) else 0.0
+        match = pattern and pattern.search(f"{heading}\n{item.text}")
+        return "API name", amount if match else 0.0
 
     return [api_name] if names else []
+
+
+def _any_of(names: Sequence[str]) -> re.Pattern[str] | None:
+    if not names:
+        return None
+    return re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names))
 
 
 def _by_page(evidence: Sequence[Evidence], amount: float) -> Iterable[Factor]:

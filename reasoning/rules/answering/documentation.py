@@ -114,16 +114,26 @@ def definition(item: Evidence) -> Definition | None:
 def says_identifier(wanted: QueryTerms, item: Evidence) -> bool:
     """Tell whether a passage says one of the identifiers that a question has, by their last parts.
 
-    What is said of another name answers no question about this one. True where it has none.
+    What is said of another name answers no question about this one. True where it has none. A
+    word with capitals inside, as "PyTorch", may name what all of it is about: it counts alone.
     """
-    parts = [WORD.findall(name) for name in find_identifiers(wanted.text)]
+    names = [
+        name
+        for name in find_identifiers(wanted.text)
+        if not name.isalnum() or _asks_only(wanted, *_place(wanted.text, name))
+    ]
+    parts = [WORD.findall(name) for name in names]
     last = {found[-1].removesuffix("()").rpartition(".")[2] for found in parts if found}
     if not last:
         return True
-    names = WORD.findall(f"{item.title} {item.section} {item.text}")
+    words = WORD.findall(f"{item.title} {item.section} {item.text}")
     return not last.isdisjoint(
-        part for name in names for part in name.removesuffix("()").split(".")
+        part for word in words for part in word.removesuffix("()").split(".")
     )
+
+
+def _place(text: str, name: str) -> Span:
+    return text.index(name), text.index(name) + len(name)
 
 
 def code_blocks(item: Evidence) -> list[Span]:
