@@ -27,13 +27,14 @@ from core.profile import load_profile
 from core.settings import Settings, load_settings
 from core.types import Call, Claim, Draft, Evidence, Finding, Grade, Plan, SubQuestion
 from evals.answers import contains_answer
-from evals.attribution import CAUSES, attribute
+from evals.attribution import SEEN, STAGES, attribute
 from evals.gold import GoldCase, GoldFile, read_gold
 from evals.trajectories import GoldPlace, Planted, ask_case, succeeded
 from graph.context import Context
 from graph.intercept import intercepted
 from ingest.pipeline import Pipeline
 
+CAUSES = (*STAGES, *(name for name in SEEN if name not in STAGES))
 TENANT, COLLECTION, STAFF = "planted", "bridges", "staff"
 GUEST = "guest was "
 NOT_THERE = "it is not in the quote"

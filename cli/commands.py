@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
+from typer.completion import get_completion_script  # type: ignore[attr-defined]
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
@@ -141,8 +143,8 @@ class Commands(LazyGroup):
         "backup": "cli.upkeep.backup:backup",
         "restore": "cli.upkeep.backup:restore",
         "serve": "cli.server.serve:serve",
-        "worker": "cli.server.worker:worker",
-        "mcp": "cli.server.mcp:mcp",
+        "worker": "cli.server.serve:worker",
+        "mcp": "cli.server.serve:mcp",
         "conversations": "cli.questions.chat:app",
         "keys": "cli.server.access:keys_app",
         "audit": "cli.server.access:audit_app",
@@ -150,7 +152,7 @@ class Commands(LazyGroup):
         "eval": "cli.commands:evaluation",
         "models": "cli.server.models:app",
         "llm": "cli.server.llm:app",
-        "completion": "cli.completion:completion",
+        "completion": "cli.commands:completion",
     }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - Typer's own
@@ -168,9 +170,9 @@ class EvalCommands(LazyGroup):
         "answers": "cli.evaluation.eval:answers",
         "compare": "cli.evaluation.eval:compare",
         "trajectories": "cli.evaluation.trajectories:trajectories",
-        "claims": "cli.evaluation.claims:claims",
+        "claims": "cli.evaluation.labelled:claims",
         "memory": "cli.evaluation.memory:memory",
-        "questions": "cli.evaluation.questions:questions",
+        "questions": "cli.evaluation.labelled:questions",
         "opinions": "cli.evaluation.opinions:opinions",
         "ers": "cli.commands:ers",
     }
@@ -218,3 +220,22 @@ def root(
     ] = False,
 ) -> None:
     """Ask your own documents and get a cited answer, or an honest refusal."""
+
+
+class Shell(StrEnum):
+    """Name a shell that can complete."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(help="Shell that completes.", show_default=False)],
+) -> None:
+    """Print what a shell reads to complete commands: source <(carrel completion bash)."""
+    typer.echo(
+        get_completion_script(
+            prog_name="carrel", complete_var="_CARREL_COMPLETE", shell=shell.value
+        )
+    )

@@ -1,6 +1,8 @@
 """What a run may spend, and what its calls of the chat model may spend within one node of it.
 
 A node opens a ledger; every call made below it, however deep, finds it here and is charged to it.
+So it is with the time limit of the run, search or request that a read belongs to. Work without a
+waiting caller (ingest, doctor, backup) has none and is not cut.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import dataclass, field
 
 from pydantic import Field
 
+from core.errors import CallerError
 from core.language.scan import estimate_tokens
 from core.trace import CallOutcome, ModelCall
 from core.types import Claim, Draft, Evidence, FrozenModel, StopReason
@@ -238,3 +241,46 @@ def opened_ledger(ledger: Ledger) -> Iterator[Ledger]:
         yield ledger
     finally:
         _current.reset(token)
+
+
+class TimeUpError(CallerError):
+    """Say that the caller's time was used up before a read had ended."""
+
+    retryable = True
+
+
+@dataclass(frozen=True)
+class TimeLimit:
+    """Hold when the time is up, by `time.monotonic()`, and what to say then."""
+
+    until: float = math.inf
+    rule: str = "the time of this request is used up (budget.seconds)"
+    hint: str = "ask for less, or raise the setting"
+
+    def is_up(self) -> bool:
+        """Tell whether the time is used up."""
+        return time.monotonic() > self.until
+
+    def error(self) -> TimeUpError:
+        """Return what to raise when it is."""
+        return TimeUpError(self.rule, hint=self.hint)
+
+
+_ENDLESS = TimeLimit()
+_limit_now: ContextVar[TimeLimit] = ContextVar("time_limit", default=_ENDLESS)
+
+
+def current_limit() -> TimeLimit:
+    """Return the limit of what runs now, an endless one where there is none."""
+    return _limit_now.get()
+
+
+@contextmanager
+def limited_time(limit: TimeLimit) -> Iterator[TimeLimit]:
+    """Limit the time of reads inside the block; of two limits the sooner one counts."""
+    sooner = min(limit, _limit_now.get(), key=lambda one: one.until)
+    token = _limit_now.set(sooner)
+    try:
+        yield sooner
+    finally:
+        _limit_now.reset(token)

@@ -21,6 +21,7 @@ ANY_FIELD = "*"  # of a condition: the field that has its words
 TABLE_FORMAT = "table"  # of a record that is a row of a table in a document
 ROW = "records"  # the kind of evidence that says what a record query found
 LISTED_CHUNKS = "held"  # the key in its metadata of the chunks of the records it lists
+REPLACED = "replaced"  # of a note, the id of the later one that has taken its place
 CORRECTS = "corrects"  # of a note, the id of the one whose place it took, on which it rests
 EXTRACTS = "extracts"  # the key of what a summary quotes: chunk ids with start and end
 CHAPTERS = "chapters"  # the key of what the chapters of the one document of a summary are called

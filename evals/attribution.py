@@ -70,8 +70,6 @@ SEEN = {
     "ranking": "the calls find the gold evidence, but not among their best results",
     "retrieval": "right calls do not find the gold evidence, which the caller may see",
 }
-# What a run may spend ended it, whatever its parts would have done.
-CAUSES = (*STAGES, *(name for name in SEEN if name not in STAGES))
 
 
 @dataclass(frozen=True)

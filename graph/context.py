@@ -11,11 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from core.auth import AuthContext
-from core.budget import Budget, Ledger, Usage, opened_ledger, price_of
+from core.budget import Budget, Ledger, TimeLimit, Usage, limited_time, opened_ledger, price_of
 from core.errors import CallerError
 from core.operations import AnyOperation
 from core.settings import Settings
-from core.time_limit import TimeLimit, limited_time
 from core.trace import Step
 from core.types import Plan, Understanding
 from reasoning.planning.compiler import compiled

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from core.budget import current_ledger
+from core.budget import TimeUpError, current_ledger
 from core.distribution import program_version
 from core.errors import CarrelError
-from core.time_limit import TimeUpError
 from core.trace import RunRecord, Step
 from graph.asking import ActiveRun, stream
 from graph.context import Context, PipelineName

@@ -173,10 +173,5 @@ class State(TypedDict, total=False):
     answer: Answer
 
 
-def state_keys() -> frozenset[str]:
-    """Return the keys a node may write; LangGraph drops any other without a word."""
-    return frozenset(State.__annotations__)
-
-
 Update = dict[str, Any]
 Graph = CompiledStateGraph[State, Any, InputState, OutputState]

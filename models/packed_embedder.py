@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from core.errors import ModelError
-from models.embedded import CARRIERS, EMBEDDED, ENGLISH, PACKED
-from models.folder import EmbedderSpec, ModelFolder, files_digest
+from models.folder import (
+    CARRIERS,
+    EMBEDDED,
+    ENGLISH,
+    PACKED,
+    EmbedderSpec,
+    ModelFolder,
+    files_digest,
+)
 from models.onnx_runtime import OnnxSession, OnnxSpanEmbedder, RunOptions, Tokenizes, ensure_onnx
 from models.packed_weights import PackedWeights, PieceTokenizer, export_pieces, unpack
 from models.table import READER, published_weights

@@ -7,6 +7,7 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
+from core.metadata import REPLACED
 from core.recall import RecallState
 from core.types import Claim, Draft, Evidence, Plan, StopReason, SubQuestion, Understanding
 from graph.context import Context
@@ -19,6 +20,7 @@ from reasoning.rules.recall import (
     is_denied_to,
     is_of_subject,
     questions_of,
+    says_more,
     settle_question,
     short_claim,
     stated_about,
@@ -32,7 +34,8 @@ def final_answer(state: State, runtime: Runtime[Context]) -> Update:
     context, recall = runtime.context, recall_of(state)
     began = context.clock()
     asked = questions_of(state["query"], recall.question)
-    read = [one for one in notes_of(state) if one.evidence_id in recall.read]
+    found = [one for one in notes_of(state) if one.evidence_id in recall.read]
+    read = [one for one in found if REPLACED not in one.metadata]
     with context.thinking(state, answering=True) as ledger:
         graded = _graded(asked, read, context)
         good = [one for one in graded if one.best_grade >= ENOUGH_GRADE]
@@ -40,6 +43,10 @@ def final_answer(state: State, runtime: Runtime[Context]) -> Update:
         draft = Draft(claims=[])
         if good:
             draft = _draft(state["query"], asked, good, context)
+        earlier = _earlier(draft, asked, found, context)
+        draft = Draft(claims=[*draft.claims, *(claim for claim, _ in earlier)])
+        shown = {one.evidence_id: one for _, one in earlier}
+        graded = [one for one in graded if one.evidence_id not in shown] + [*shown.values()]
     answers = bool(draft.claims)
     step = context.step(
         "final_answer",
@@ -121,6 +128,32 @@ def _draft(query: Understanding, asked: Plan, good: list[Evidence], context: Con
         draft = context.reasoner.answer(query, Plan(questions=rest), good)
         claims += _short(draft, rest, good, context)
     return Draft(claims=claims)
+
+
+def _earlier(
+    draft: Draft, asked: Plan, found: Sequence[Evidence], context: Context
+) -> list[tuple[Claim, Evidence]]:
+    """Return statements of several things that answer where what took their place does not.
+
+    Where nothing answers, what took their place comes with them.
+    """
+    known = {one.evidence_id: one for one in found}
+    more: list[tuple[Claim, Evidence]] = []
+    for one in found:
+        later = known.get(str(one.metadata.get(REPLACED)))
+        if later is None:
+            continue
+        bare = later.model_copy(update={"metadata": {**later.metadata, "context": ""}})
+        for question in asked.questions:
+            own = [claim for claim in draft.claims if claim.question_id == question.id]
+            cited = {claim.citations[0].evidence_id for claim in own}
+            if (own and later.evidence_id not in cited) or any(claim.verdict for claim in own):
+                continue
+            if says_more(question, one, bare, context.reasoner.grade):
+                grades = {"grades": {question.id: ENOUGH_GRADE}}
+                pair = [one] if own else [later, one]
+                more += [(_whole(o, question), o.model_copy(update=grades)) for o in pair]
+    return more
 
 
 def _short(

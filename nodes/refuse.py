@@ -8,10 +8,10 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
+from core.budget import TimeUpError
 from core.errors import CallerError
 from core.language.scan import words_replaced
 from core.recall import NOTE
-from core.time_limit import TimeUpError
 from core.trace import Step, spent_of_limit
 from core.types import Answer, Evidence, Plan, StopReason
 from graph.context import Context

@@ -9,7 +9,7 @@ from core.language.orders import gives_orders
 from core.language.passages import CODE_KIND, RECORD, TABLE
 from core.language.sentences import sentence_spans
 from core.language.table_rows import label_cells, write_cells
-from core.metadata import ROW
+from core.metadata import REPLACED, ROW
 from core.notes import WORDS, is_other
 from core.recall import NOTE
 from core.types import AnswerSpan, Citation, Claim, Conflict, Evidence, Plan, SubQuestion
@@ -137,6 +137,7 @@ def _others(
 ) -> Iterator[Citation]:
     """Yield where each other document gives another value, once for each document."""
     seen = {item.document_key}
+    evidence = [one for one in evidence if REPLACED not in one.metadata]
     usable = [one for one in evidence if one.grades.get(question.id, 0) >= USABLE]
     for other in differing(item, usable, question):
         seen.add(other.document_key)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from train_reader import BATCH, RATE, SEED, TRAINED, WARM, Pair
 
-from models.embedded import EMBEDDED, PACKED, embedded_folder
+from models.folder import EMBEDDED, PACKED, embedded_folder
 from models.packed_weights import PackedWeights
 
 NEVER = -1e4  # logit of what cannot be chosen

@@ -39,7 +39,7 @@ from core.language.cues import stopwords
 from core.language.sentences import sentence_spans
 from core.settings import load_settings
 from evals.dataset import find_file, read_objects
-from models.embedded import EMBEDDED, PACKED, embedded_folder
+from models.folder import EMBEDDED, PACKED, embedded_folder
 from models.loading import open_embedder
 from models.packed_embedder import HEADING, QUESTION
 from models.packed_weights import PackedWeights, PieceTokenizer, export_pieces

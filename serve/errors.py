@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from core.budget import TimeUpError
 from core.errors import (
     AbsentError,
     CallerError,
@@ -28,7 +29,6 @@ from core.errors import (
     disk_error,
     shorten,
 )
-from core.time_limit import TimeUpError
 from serve.questions import storable
 from serve.telemetry.logs import log
 from stores.sqlite.database import damaged

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.auth import AuthContext
+from core.budget import TimeLimit, limited_time
 from core.errors import CarrelError
 from core.language.detect import detect_language
 from core.question import checked_question
-from core.time_limit import TimeLimit, limited_time
 from reasoning.recommend.factors import (
     DIVERSITY,
     VARIED,

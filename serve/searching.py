@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from core.auth import AuthContext
+from core.budget import TimeLimit, limited_time
 from core.metadata import MOST_FILTERS as MOST
 from core.metadata import as_texts, parse_filters
 from core.question import checked_question, joined_names
-from core.time_limit import TimeLimit, limited_time
 
 if TYPE_CHECKING:
     from app.session import Session

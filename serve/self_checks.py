@@ -15,10 +15,10 @@ from langchain_core.messages import HumanMessage
 
 from app.session import Session
 from core.auth import AuthContext
+from core.budget import TimeLimit, limited_time
 from core.errors import CarrelError
 from core.language.detect import detect_language
 from core.settings import Settings
-from core.time_limit import TimeLimit, limited_time
 from graph.build import build_graph
 from graph.context import Context
 from reasoning.rules.reasoner import RulesReasoner

@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import OperatorError
-from stores.index.folders import ALL_FOLDERS
 from stores.sqlite.schema import check_format
 
 if TYPE_CHECKING:
     from core.settings import Settings
 
+MEMMAP, CHROMA, MILVUS = "memmap", "chroma", "milvus"  # the search indexes
+# Of each index, the one with words first.
+FOLDERS = {MEMMAP: ("segments",), CHROMA: ("words", "chroma"), MILVUS: ("words", "milvus")}
+ALL_FOLDERS = tuple(dict.fromkeys(name for folders in FOLDERS.values() for name in folders))
+WORDS = tuple(dict.fromkeys(folders[0] for folders in FOLDERS.values()))
+VECTOR_FOLDERS = tuple(folders[1] for folders in FOLDERS.values() if folders[1:])
 CATALOGUE = "catalogue.sqlite3"
 PRIVATE = 0o700  # the rights of its user alone
 OTHERS = 0o077  # all rights of group and others

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from stores.sqlite.listing import DocumentName
     from stores.sqlite.permissions import WriteAccess
     from stores.sqlite.quality import BookKeys, Fingerprint, QualityCounts, TextKeys
-    from stores.sqlite.record_conditions import Condition
+    from stores.sqlite.record_conditions import Condition, RecordScope
     from stores.sqlite.records import Description, Groups
     from stores.sqlite.rows import DocumentRow, FileRow
     from stores.sqlite.sums import Damage
@@ -174,27 +174,23 @@ class Catalogue(Protocol):
 
     def find_records(
         self,
-        auth: AuthContext,
-        collection_id: int,
+        scope: RecordScope,
         where: Sequence[Condition],
         *,
         most: bool = False,
         order_by: str | None,
         descending: bool,
         limit: int,
-        sources: Sequence[str] = (),
-        file: str = "",
     ) -> tuple[list[int], int]:
         """Return the document row ids that meet every condition, and how many there are in all.
 
         With `most`, records that meet at least one condition count, those that meet more first.
-        `file` confines them to one; those without the field they are ordered by come last.
+        Those without the field they are ordered by come last.
         """
 
     def group_records(
         self,
-        auth: AuthContext,
-        collection_id: int,
+        scope: RecordScope,
         where: Sequence[Condition],
         field: str,
         *,
@@ -202,8 +198,6 @@ class Catalogue(Protocol):
         average: bool = False,
         characters: int = 0,
         limit: int,
-        sources: Sequence[str] = (),
-        file: str = "",
     ) -> Groups:
         """Count the records that meet every condition by the values of a field, most first.
 
@@ -212,26 +206,15 @@ class Catalogue(Protocol):
         """
 
     def total_of_records(
-        self,
-        auth: AuthContext,
-        collection_id: int,
-        where: Sequence[Condition],
-        field: str,
-        *,
-        sources: Sequence[str] = (),
-        file: str = "",
+        self, scope: RecordScope, where: Sequence[Condition], field: str
     ) -> tuple[float, float, int] | None:
         """Return sum, mean and number of a field's numbers, None where there is no number."""
 
-    def records_having(
-        self,
-        auth: AuthContext,
-        collection_id: int,
-        words: str,
-        sources: Sequence[str] = (),
-        file: str = "",
-    ) -> list[tuple[str, bool]]:
-        """Return the fields with all these words in one value, and whether one is just them."""
+    def records_having(self, scope: RecordScope, words: str) -> list[tuple[str, bool]]:
+        """Return the fields with all these words in one value, and whether one is just them.
+
+        Such fields come first, then those of most records.
+        """
 
     def records_called(
         self, auth: AuthContext, collection_id: int, words: str, sources: Sequence[str] = ()
@@ -241,14 +224,7 @@ class Catalogue(Protocol):
         Where no title has them, of the one document that has them for the value of a field.
         """
 
-    def records_sounding(
-        self,
-        auth: AuthContext,
-        collection_id: int,
-        name: str,
-        sources: Sequence[str] = (),
-        file: str = "",
-    ) -> list[tuple[str, str]]:
+    def records_sounding(self, scope: RecordScope, name: str) -> list[tuple[str, str]]:
         """Return fields with values of another script that sound like a name, as (field, value)."""
 
     def fields_of_records(

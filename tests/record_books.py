@@ -9,7 +9,7 @@ from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.record_conditions import Condition
+from stores.sqlite.record_conditions import Condition, RecordScope
 from stores.store import Store
 
 ANN = AuthContext(tenant="acme", user="ann")
@@ -53,7 +53,7 @@ def find(store: Store, books: Collection) -> Callable[..., list[str]]:
     def run(*where: tuple[str, str, object], **options: object) -> list[str]:
         conditions = [Condition(field=f, op=op, value=value) for f, op, value in where]
         given = {"order_by": None, "descending": True, "limit": 10, **options}
-        rows, total = store.catalogue.find_records(ANN, books.id, conditions, **given)
+        rows, total = store.catalogue.find_records(RecordScope(ANN, books.id), conditions, **given)
         assert total >= len(rows)
         return called(store, ANN, books, rows)
 

@@ -25,7 +25,7 @@ from core.settings import Settings
 from core.types import Plan, SubQuestion
 from graph.build import NODES, build_graph
 from graph.context import Context
-from graph.state import State, Update, state_keys, state_serializer
+from graph.state import State, Update, state_serializer
 from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import RulesReasoner
@@ -420,9 +420,8 @@ def test_every_node_writes_keys_of_the_state_alone(
     context = replace(context, may_clarify=False, recalls=True)
     built.invoke({"question": "What is my name?"}, context=context)
     assert set(written) >= {node.__name__ for node in NODES}
-    assert {
-        name: keys - state_keys() for name, keys in written.items() if keys - state_keys()
-    } == {}
+    known = State.__annotations__.keys()
+    assert {name: keys - known for name, keys in written.items() if keys - known} == {}
 
 
 def literal_keys(path: Path) -> Iterator[str]:
@@ -454,4 +453,4 @@ def top_dicts(returned: ast.Return) -> list[ast.expr]:
 
 @pytest.mark.parametrize("node", [node.__name__ for node in NODES])
 def test_the_keys_a_node_spells_are_keys_of_the_state(node: str) -> None:
-    assert set(literal_keys(ROOT / "nodes" / f"{node}.py")) <= state_keys()
+    assert set(literal_keys(ROOT / "nodes" / f"{node}.py")) <= State.__annotations__.keys()

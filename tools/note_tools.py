@@ -15,7 +15,7 @@ from core.auth import AuthContext
 from core.errors import ModelError
 from core.language.changes import points_back
 from core.language.relative_dates import format_day, with_dates
-from core.metadata import CORRECTS
+from core.metadata import CORRECTS, REPLACED
 from core.notes import ClaimSource, FoundNote, Note, NoteDraft, origin_of
 from core.recall import KEYWORD_SEARCH, NOTE, READ_MEMORY, SEMANTIC_SEARCH
 from core.types import Evidence, FrozenModel
@@ -204,7 +204,10 @@ class ReadMemory(MemoryTool):
     arguments = NoteReadArguments
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
-        """Return the notes in the order asked for, then those linked to them that still hold."""
+        """Return the notes in the order asked for, then those linked to them that still hold.
+
+        Last come those whose place they took: they may say more than what has changed.
+        """
         given = self._checked(NoteReadArguments, arguments, auth, deadline)
         known = self._memory.notes.load_notes(auth, given.note_ids)
         if given.newest:
@@ -226,6 +229,12 @@ class ReadMemory(MemoryTool):
             for place, note in enumerate(notes)
             if given.before or not note.superseded_by
         ]
+        later = {str(one.metadata[CORRECTS]): one for one in evidence if CORRECTS in one.metadata}
+        replaced = self._memory.notes.load_notes(auth, [*later]) if not given.before else {}
+        for name, note in replaced.items():
+            found = note_evidence(note, self.name, shown, later[name].score)
+            mark = {REPLACED: later[name].evidence_id}
+            evidence.append(found.model_copy(update={"metadata": {**found.metadata, **mark}}))
         return ToolResult(evidence=evidence, auth_filter=auth.describe())
 
     def _before(self, auth: AuthContext, note: Note) -> Note:

@@ -11,15 +11,14 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from core.auth import AuthContext
-from core.budget import current_ledger
+from core.budget import TimeUpError, current_ledger
 from core.metadata import ANY_FIELD, EXTRACTS, LABELS, LISTED_CHUNKS, ROW, find_title
-from core.time_limit import TimeUpError
 from core.types import Evidence, FrozenModel, ToolSpec
 from languages.language import find_language
 from retrievers.fusion import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Query
-from stores.sqlite.record_conditions import Condition
+from stores.sqlite.record_conditions import Condition, RecordScope
 from stores.sqlite.records import Description, Groups
 from tools.types import ProfiledTool, ToolError, ToolResult
 
@@ -109,14 +108,12 @@ class QueryRecords(ProfiledTool):
         evidence: list[Evidence] = []
         if given.where or not given.query.strip():
             rows, result.total = catalogue.find_records(
-                auth,
-                collection.id,
+                self._records(auth),
                 given.where,
                 most=given.match == "most",
                 order_by=given.order_by,
                 descending=given.descending,
                 limit=limit,
-                sources=self._sources,
             )
             chunks = catalogue.first_chunks(auth, collection.id, rows)
             evidence = [chunks[row] for row in rows if row in chunks]
@@ -154,7 +151,7 @@ class QueryRecords(ProfiledTool):
 
         Without vectors those are near that have a word of the theme.
         """
-        total = self._count(auth, [], sources=self._sources)
+        total = self._count(self._records(auth), [])
         if not total:
             return []
         query = Query(given.about, auth, self._sources, given.language, deadline, kinds=("record",))
@@ -186,9 +183,9 @@ class QueryRecords(ProfiledTool):
         """Count, list, group or add up; nothing where words that are looked for are nowhere."""
         catalogue, collection = self._index.catalogue, self._index.collection.id
         result = ToolResult(auth_filter=self._scope(auth))
-        scope: dict[str, Any] = {"sources": self._sources, "file": given.file}
-        where = [self._placed(condition, given, auth, scope) for condition in given.where]
-        base = [self._placed(condition, given, auth, scope) for condition in given.among]
+        scope = self._records(auth, given.file)
+        where = [self._placed(condition, given, scope) for condition in given.where]
+        base = [self._placed(condition, given, scope) for condition in given.among]
         among = [condition for condition in base if condition is not None]
         known = [condition for condition in where if condition is not None]
         if len(known) < len(where) or len(among) < len(base):
@@ -196,12 +193,12 @@ class QueryRecords(ProfiledTool):
             return result
         lists = given.aggregate == "list" or given.order_by is not None
         rows, count = catalogue.find_records(
-            auth, collection, [*among, *known], order_by=given.order_by,
-            descending=given.descending, limit=limit if lists else 0, **scope,
+            scope, [*among, *known], order_by=given.order_by,
+            descending=given.descending, limit=limit if lists else 0,
         )  # fmt: skip
-        chunks = self._index.catalogue.first_chunks(auth, collection, rows)
+        chunks = catalogue.first_chunks(auth, collection, rows)
         listed = [chunks[row] for row in rows if row in chunks]
-        total = self._count(auth, among, **scope)
+        total = self._count(scope, among)
         if not total:
             return result  # of other files, or none that the caller may see
         if not count and any(_is_guess(one) for one in given.where):
@@ -217,31 +214,28 @@ class QueryRecords(ProfiledTool):
         by = given.by or (several[0] if several and given.aggregate == "count" else None)
         if by is not None:
             groups = catalogue.group_records(
-                auth, collection, [*among, *known], by, adds=given.field,
+                scope, [*among, *known], by, adds=given.field,
                 average=given.aggregate == "average", characters=given.characters, limit=limit,
-                **scope,
             )  # fmt: skip
             row.grouped(by, groups, given.field, given.aggregate)
         elif given.field is not None and given.aggregate in ("sum", "average"):
-            added = catalogue.total_of_records(auth, collection, known, given.field, **scope)
+            added = catalogue.total_of_records(scope, known, given.field)
             row.added_up(given.field, added, given.aggregate)
         found = [row.evidence(listed, given.file), *listed]
         result.evidence = self._in_place(found, "; ".join(map(str, known)))
         result.total, result.hidden = count, len(rows) - len(listed)
         return result
 
-    def _count(self, auth: AuthContext, where: list[Condition], **scope: Any) -> int:  # noqa: ANN401
-        catalogue, collection = self._index.catalogue, self._index.collection.id
-        return catalogue.find_records(
-            auth, collection, where, order_by=None, descending=True, limit=0, **scope
+    def _records(self, auth: AuthContext, file: str = "") -> RecordScope:
+        return RecordScope(auth, self._index.collection.id, self._sources, file)
+
+    def _count(self, scope: RecordScope, where: list[Condition]) -> int:
+        return self._index.catalogue.find_records(
+            scope, where, order_by=None, descending=True, limit=0
         )[1]
 
     def _placed(
-        self,
-        condition: Condition,
-        given: RecordArguments,
-        auth: AuthContext,
-        scope: dict[str, Any],
+        self, condition: Condition, given: RecordArguments, scope: RecordScope
     ) -> Condition | None:
         """Return a condition on any field as one on the field that has its words, if there is.
 
@@ -250,27 +244,22 @@ class QueryRecords(ProfiledTool):
         words = str(condition.value)
         if condition.field != ANY_FIELD:
             heard = condition.op == "has" and words[:1].isupper()
-            return (heard and self._sounding(words, auth, scope, condition.field)) or condition
-        found = self._index.catalogue.records_having(
-            auth, self._index.collection.id, words, **scope
-        )
+            return (heard and self._sounding(words, scope, condition.field)) or condition
+        found = self._index.catalogue.records_having(scope, words)
         found = [one for one in found if one[0] not in given.show] or found
         if not found:
-            return self._sounding(words, auth, scope) if words[:1].isupper() else None
+            return self._sounding(words, scope) if words[:1].isupper() else None
         titles = [one for one in found if find_title([one[0]])]
         name, full = titles[0] if titles and given.show and not given.order_by else found[0]
         # A title is meant as a whole; "Stephen King" may be one of several authors.
         op = "=" if full and condition.op == "has" and (name, full) in titles else condition.op
         return Condition(field=name, op=op, value=words)
 
-    def _sounding(
-        self, name: str, auth: AuthContext, scope: dict[str, Any], field: str = ""
-    ) -> Condition | None:
+    def _sounding(self, name: str, scope: RecordScope, field: str = "") -> Condition | None:
         """Return a condition on the field that has a name in another script, but for titles."""
-        catalogue, collection = self._index.catalogue, self._index.collection.id
         found = [
             one
-            for one in catalogue.records_sounding(auth, collection, name, **scope)
+            for one in self._index.catalogue.records_sounding(scope, name)
             if (field or one[0]) == one[0] and not find_title([one[0]])
         ]
         if not found:

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from core.auth import AuthContext
+from core.budget import TimeUpError
 from core.metadata import MOST_FILTERS
 from core.metadata import MOST_FILTERS as MOST
 from core.profile import ToolProfile
-from core.time_limit import TimeUpError
 from core.types import Evidence, FrozenModel, ToolSpec
 from retrievers.expansion import fuse_wordings, reciprocal_ranks
 from retrievers.fusion import TEXT, VECTOR, serves

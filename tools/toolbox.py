@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from core.auth import AuthContext
-from core.budget import current_ledger
+from core.budget import TimeLimit, TimeUpError, current_ledger, limited_time
 from core.metadata import ROW, Filter
 from core.profile import BaseTool, ToolProfile
 from core.settings import Settings
-from core.time_limit import TimeLimit, TimeUpError, limited_time
 from core.types import Evidence, FieldInfo, TermWeights, ToolSpec
 from models.vectors import Vectors
 from retrievers.fusion import RRF_CONSTANT, VECTOR

@@ -18,8 +18,7 @@ from core.settings_sources import using
 from serve.access.network import address_of, check_mode
 from serve.app import make_app
 from serve.jobs import Jobs
-from serve.operator.command import Command
-from serve.operator.control import Control
+from serve.operator.control import Command, Control
 from serve.runs.observers import Claims
 from serve.self_checks import warm_up
 from serve.server import serve as serve_app

@@ -16,7 +16,7 @@ from cli.options import settings_from
 from cli.terminal.output import print_json, stderr, stdout
 from cli.terminal.progress import ByteBars
 from models.download import Advance, Pulled, file_sha256, pull_chat_model
-from models.embedded import embedded_folder
+from models.folder import embedded_folder
 from models.named import NamedModel, find_named, named_models, pull_snapshot, verify_model
 from models.table import find_chat_card
 

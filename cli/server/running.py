@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from app.session import Session
     from core.auth import AuthContext
     from serve.jobs import Jobs
-    from serve.operator.command import Command, StreamName
+    from serve.operator.control import Command, StreamName
     from serve.runs.observers import Claims
 
 

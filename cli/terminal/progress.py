@@ -33,7 +33,7 @@ from ingest.summary import Tally
 from models.chat.types import ModelCancelled
 
 if TYPE_CHECKING:
-    from serve.operator.command import Command
+    from serve.operator.control import Command
 
 Advance = Callable[[str, int, int], None]
 

@@ -15,8 +15,6 @@ from reasoning.rules.topic import content_runs, entities
 from reasoning.types import Nearest
 
 LEAST = 0.25  # share of the question's words that a sentence or its heading must say; by hand
-POSSESSIVE = re.compile(r"['’]s$")
-HALF = 0.5  # the same of a sentence whose heading may be a topic; by hand
 UPPER = "[A-ZА-ЯҐЄІЇЁ]"
 CAPITALS = re.compile(
     rf"(?<!\w){UPPER}[^\W一-鿿]*(?:['’][a-z]+)?(?:\s{UPPER}[^\W一-鿿]*(?:['’][a-z]+)?)+"

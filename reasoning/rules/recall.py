@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Literal
 
@@ -11,7 +11,7 @@ from core.language.analysis import analyze, content_terms, terms
 from core.language.changes import marks_change
 from core.notes import NO, WORDS
 from core.recall import FINAL_ANSWER, KEYWORD_SEARCH, READ_MEMORY, SEMANTIC_SEARCH, RecallState
-from core.types import Call, Claim, Evidence, Finding, Plan, SubQuestion, Understanding
+from core.types import Call, Claim, Evidence, Finding, Grade, Plan, SubQuestion, Understanding
 from languages.language import find_language
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.statements import (
@@ -27,6 +27,9 @@ from reasoning.statements import (
 AT_ONCE = 12  # notes read in one action, and listed of all; chosen, not measured
 MOST_STATED = 5  # notes that are listed of one subject; chosen, not measured
 LONGEST = 8  # words of a value that is said by itself; chosen, not measured
+ANSWERS = 2  # the grade of what answers
+Grader = Callable[[SubQuestion, Sequence[Evidence]], Sequence[Grade]]
+COMMA = re.compile(r"[,，、;；]")
 TIMED = ("date", "number")
 RESOLVED = re.compile(r" \(([^()]*\d{4}[^()]*)\)")  # a day that `with_dates` has put in
 
@@ -119,6 +122,19 @@ def _is_of_same(question: str, language: str, note: Evidence) -> bool:
     if language != note.language:
         return bool(asked) == bool(spoken)
     return spoken <= set(terms(question, language)) and asked <= set(terms(text, language))
+
+
+def says_more(question: SubQuestion, earlier: Evidence, later: Evidence, grade: Grader) -> bool:
+    """Tell whether of several things that a note says the one asked for is not what has changed."""
+    inside = earlier.text.rstrip(" .。!！")
+    if not lexicon(earlier.language).found("joiner", inside) and not COMMA.search(inside):
+        return False
+    best = max(grade(question, [earlier, later]), key=lambda one: one.grade)
+    if best.evidence_id != earlier.evidence_id or best.grade < ANSWERS:
+        return False
+    asked = set(content_terms(question.text, question.language))
+    own, others = (set(content_terms(one.text, one.language)) for one in (earlier, later))
+    return bool(asked & own - others) or grade(question, [later])[0].grade < ANSWERS
 
 
 def is_of_subject(question: SubQuestion, note: Evidence) -> bool:

@@ -10,8 +10,7 @@ from core.language.detect import detect_language
 from core.language.sentences import sentence_spans
 from core.types import AnswerKind, Intent, Part, Understanding
 from reasoning.planning.slots import escaped, filled, slots_in
-from reasoning.rules.answering.mentions import topic_asked
-from reasoning.rules.answering.summaries import asked_summary
+from reasoning.rules.answering.summaries import asked_summary, topic_asked
 from reasoning.rules.decomposition.decompose import DecompositionStep, across, decompose
 from reasoning.rules.follow_up import stand_alone_turns
 from reasoning.rules.lexicon import Lexicon, lexicon

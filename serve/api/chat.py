@@ -13,10 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.auth import AuthContext
 from core.errors import CarrelError
+from core.types import FrozenModel
 from graph.context import PipelineName
 from serve.access.guard import unexpected_body
-from serve.api.shapes import ANSWERED, FOUND
 from serve.errors import error_body
+from serve.protocols.langserve_schemas import AgentOutput
 from serve.questions import Question, Utterance, turns_of
 from serve.runs.following import FollowedRun, begin_run, cancel_when_gone, event_stream
 from serve.searching import (
@@ -31,7 +32,43 @@ from serve.telemetry.logs import log
 
 router = APIRouter(prefix="/api/v1")
 
+# What the page of all routes says of answers that FastAPI does not see as models.
+ANSWERED: dict[str, Any] = {
+    "model": AgentOutput,
+    "description": "The answer or the refusal; with `stream` events that end with it.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+}
+
 MAX_MESSAGES = 200  # of a dialogue in one request; chosen, not measured
+
+
+class Passage(FrozenModel):
+    """Hold one passage found; `score` is comparable within one search only."""
+
+    document_id: str
+    source: str
+    chunk_id: str
+    score: float
+    text: str
+    title: str
+    section: str
+    page: int | None
+    language: str
+    version: str
+    updated_at: str
+    scores: dict[str, float]
+    metadata: dict[str, Any]
+    collection: str
+
+
+class Passages(FrozenModel):
+    """Hold passages, best first."""
+
+    results: list[Passage]
+    warnings: list[str]
+
+
+FOUND: dict[str, Any] = {"model": Passages, "description": "Passages, best first."}
 
 
 class DialogueMessage(BaseModel):

@@ -14,13 +14,20 @@ from core.trace import RunRecord
 from display.html import Markup
 from display.plan_drawing import outcome_of, plan_drawing, plan_of
 from display.runs import graph_drawing, path_drawing
-from serve.api.shapes import EXPORTED
 from serve.errors import NotFound
 from serve.services import Caller, Services
 from stores.ports import RunLog
 from stores.runlog.runs import Rating
 
 router = APIRouter(prefix="/api/v1")
+
+EXPORTED: dict[str, Any] = {
+    "description": "Opinions with their questions and answers.",
+    "content": {
+        "application/json": {"schema": {"type": "object", "required": ["feedback"]}},
+        "application/x-ndjson": {"schema": {"type": "string"}},
+    },
+}
 
 RunId = Annotated[str, Path(max_length=64, description="Id of a run of the caller.")]
 

@@ -7,12 +7,59 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from core.distribution import program_version
-from serve.api.shapes import COUNTED, Figures
+from core.types import FrozenModel
 from serve.services import Admin, Caller, Services
 
 router = APIRouter()
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Timed(FrozenModel):
+    """Count something and hold the milliseconds of the latest, None when there were none."""
+
+    count: int
+    p50_ms: float | None
+    p95_ms: float | None
+
+
+class TimedRoute(Timed):
+    """Hold a route's requests; `errors` had a status of 500 or more."""
+
+    errors: int
+
+
+class CacheRates(FrozenModel):
+    """Hold what a cache was asked for; `rate` is the share of hits, None before the first."""
+
+    hits: int
+    misses: int
+    rate: float | None
+    entries: int
+
+
+class Figures(FrozenModel):
+    """Hold the figures of a server.
+
+    `answers` counts runs by stop reason, `distances` by that of their nearest evidence.
+    """
+
+    uptime_seconds: float
+    requests: dict[str, TimedRoute]
+    pools: dict[str, dict[str, int]]
+    loop_lag_ms: dict[str, float | None]
+    caches: dict[str, CacheRates]
+    nodes: dict[str, Timed]
+    tools: dict[str, Timed]
+    answers: dict[str, int]
+    distances: dict[str, int]
+    rss_bytes: int | None
+
+
+COUNTED: dict[str, Any] = {
+    "description": "Counts and times for Prometheus.",
+    "content": {"text/plain": {"schema": {"type": "string"}}},
+}
 
 
 @router.get("/api/v1/health", tags=["health"])

@@ -13,8 +13,8 @@ from typing import Any, TypeVar, cast
 
 from app.session import Session
 from core.auth import AuthContext
+from core.budget import TimeLimit, limited_time
 from core.settings import Settings
-from core.time_limit import TimeLimit, limited_time
 from core.trace import RunRecord, Step, StreamEvent
 from models.chat.types import ModelCancelled
 from serve.errors import Busy

@@ -22,7 +22,7 @@ from stores.erasure.documents import COLUMNS, Gone, erase_documents, forget_vect
 from stores.erasure.rewriting import note_erasure
 from stores.erasure.traces import redact_traces
 from stores.runlog.conversations import THREADS
-from stores.runlog.counts import renewed_counts
+from stores.runlog.history import renewed_counts
 from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection, VisiblePassages
 from stores.sqlite.connections import compact, connect

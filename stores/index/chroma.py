@@ -27,8 +27,8 @@ from chromadb.api.shared_system_client import SharedSystemClient
 from chromadb.config import Settings
 from langchain_chroma import Chroma
 
+from core.budget import current_limit
 from core.errors import CarrelError
-from core.time_limit import current_limit
 from stores.index.port import IndexUnavailableError, VectorRow, VectorScope
 from stores.index.server import no_answer, too_slow
 from stores.segments.types import Floats

@@ -25,8 +25,8 @@ from milvus_lite.adapter.grpc.server import start_server_in_thread
 from milvus_lite.exceptions import DataDirLockedError
 from pymilvus import DataType, MilvusClient, MilvusException
 
+from core.budget import current_limit
 from core.errors import CarrelError
-from core.time_limit import current_limit
 from stores.index.port import IndexUnavailableError, VectorRow, VectorScope
 from stores.segments.types import Floats
 

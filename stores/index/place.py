@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 from core.errors import CallerError, OperatorError
 from core.settings import Settings
-from stores.folder import CATALOGUE, data_folder
-from stores.index.folders import ALL_FOLDERS, CHROMA, FOLDERS, MILVUS
+from stores.folder import ALL_FOLDERS, CATALOGUE, CHROMA, FOLDERS, MILVUS, data_folder
 from stores.sqlite.database import Database
 
 INDEX, INDEX_ID = "index", "index_id"  # in `meta`

@@ -12,7 +12,7 @@ from types import ModuleType
 from core.distribution import require_extra
 from core.errors import CarrelError, OperatorError
 from core.settings import Settings
-from stores.index.folders import CHROMA, FOLDERS, MEMMAP, MILVUS
+from stores.folder import CHROMA, FOLDERS, MEMMAP, MILVUS
 from stores.index.place import (
     IndexPlace,
     checked_place,

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from stores.index.folders import CHROMA, MILVUS
+from stores.folder import CHROMA, MILVUS
 from stores.index.port import IndexUnavailableError
 
 GLANCE_S = 2.0  # for a look whether it answers; chosen, not measured: a person waits for it

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from core.errors import CarrelError, OperatorError
-from stores.index.folders import ALL_FOLDERS, WORDS
+from stores.folder import ALL_FOLDERS, WORDS
 from stores.runlog.conversations import THREADS
 from stores.segments.rows import snapshot
 from stores.segments.views import segment_fallback

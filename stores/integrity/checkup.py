@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from core.errors import CarrelError
-from stores.index.folders import ALL_FOLDERS, VECTOR_FOLDERS, WORDS
+from stores.folder import ALL_FOLDERS, VECTOR_FOLDERS, WORDS
 from stores.integrity.checks import (
     Check,
     FulltextCheck,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from core.errors import OperatorError
-from stores.index.folders import ALL_FOLDERS
+from stores.folder import ALL_FOLDERS
 from stores.integrity.witness import NAME as WITNESS
 
 NAME, OPENED = "seal.json", "seal.open.json"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from core.settings import Settings
 from stores.accounts.audit import AuditLog
 from stores.accounts.audit_chain import read_head
-from stores.index.folders import ALL_FOLDERS
+from stores.folder import ALL_FOLDERS
 from stores.integrity.checks import Check, Defect
 from stores.sqlite.catalogue import MAX_VARIABLES
 from stores.sqlite.database import LOST_LOG, Database

@@ -12,14 +12,14 @@ import random
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from core.auth import AuthContext
+from core.budget import TimeLimit, TimeUpError, limited_time
 from core.errors import CarrelError, shorten
 from core.language.analysis import terms
-from core.time_limit import TimeLimit, TimeUpError, limited_time
 from stores.integrity.checks import Check, Defect, readable_collections
 from stores.segments.rows import vectors_by_row
 from stores.segments.search import SegmentSearch
@@ -28,9 +28,6 @@ from stores.sqlite.database import Database
 from stores.sqlite.fulltext import rebuild_fulltext
 from stores.sqlite.permissions import IS_ROW
 from stores.sqlite.sums import SOUND_CHUNK, compared_once
-
-if TYPE_CHECKING:
-    pass
 
 SAMPLE = 8  # chunks of a collection that each self-check searches for; chosen, not measured
 RAREST_WORDS = 4  # of a sampled chunk, which must find it; chosen, not measured

@@ -2,7 +2,8 @@
 
 A passage is open when its document is open to the reader now, as the permission filter says, and
 the version of it that was read was open to somebody with the reader's rights. With each run is kept
-what the second takes: who could read each document of its passages when it ended.
+what the second takes: who could read each document of its passages when it ended. What it counted
+is open when its reader may see just the same records now.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection as AbstractCollection
+from contextlib import contextmanager
+from functools import cache
 from typing import Any, NamedTuple
 
 from core.auth import AuthContext
@@ -18,16 +22,108 @@ from core.metadata import ROW
 from core.question import names_of
 from core.recall import NOTE
 from stores.erasure.redaction import ERASED, listed_by, withhold
-from stores.runlog.counts import UNKNOWN, counted, counts_same
+from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import permission_filter
-from stores.sqlite.sums import LINK, RUN
+from stores.sqlite.sums import LINK, RUN, sign
+
+Counts = dict[str, list[int]]  # by collection: the last row id, how many, and two sums of row ids
+
+
+def counted(
+    connection: sqlite3.Connection,
+    reader: AuthContext,
+    numbers: Iterable[int],
+    last: Counts | None = None,
+) -> Counts:
+    """Return what tells the records apart that a reader may see, up to `last`.
+
+    Later records change nothing, one that was closed or erased since does.
+    """
+    found: Counts = {}
+    for number in numbers:
+        condition, given = permission_filter(reader.rights, number)
+        row = connection.execute(
+            f"""SELECT coalesce(max(d.id), 0), count(*), coalesce(sum(d.id), 0),
+                coalesce(sum(d.id * d.id % 1000003), 0) FROM documents d
+                WHERE {condition} AND d.is_record = 1 AND (:last IS NULL OR d.id <= :last)""",
+            {**given, "last": last[str(number)][0] if last else None},
+        ).fetchone()
+        found[str(number)] = list(row)
+    return found
+
+
+def counts_same(connection: sqlite3.Connection, reader: AuthContext, then: Counts) -> bool:
+    """Tell whether a reader may see now just the records that were counted then."""
+    now = counted(connection, reader, [int(number) for number in then], then)
+    return all(now[number][1:] == kept[1:] for number, kept in then.items())
+
+
+@contextmanager
+def renewed_counts(connection: sqlite3.Connection, collection: Collection) -> Iterator[None]:
+    """Let the block erase records; counts that were right for who asked stay right.
+
+    What rested on them is erased as well: it is not closed to them.
+    """
+    same = {
+        (run_id, place): then
+        for run_id, reader, access in _runs(connection, collection)
+        for place, then in enumerate(_all(access))
+        if reader(then) == then
+    }
+    yield
+    for run_id, reader, access in _runs(connection, collection) if same else ():
+        for place, then in enumerate(_all(access)):
+            if (run_id, place) in same:
+                then.update(reader(then))
+        connection.execute(
+            "UPDATE runs SET result = json_set(result, '$.access', json(?)) WHERE run_id = ?",
+            (json.dumps(access, ensure_ascii=False), run_id),
+        )
+        sign(connection, "runs", "r.run_id = ?", run_id)
+
+
+def _all(access: dict[str, Any]) -> list[Counts]:
+    return [one for one in [access.get("counted"), *access.get("counted_before", [])] if one]
+
+
+def _runs(
+    connection: sqlite3.Connection, collection: Collection
+) -> Iterator[tuple[str, Callable[[Counts], Counts], dict[str, Any]]]:
+    """Yield the runs that counted records of a collection, with what their asker may see now."""
+
+    @cache
+    def seen(rights: str, last: int) -> list[int]:
+        asker = AuthContext.model_validate_json(rights)
+        number = str(collection.id)
+        return [last, *counted(connection, asker, [collection.id], {number: [last]})[number][1:]]
+
+    rows = connection.execute(
+        """SELECT run_id, user, json_extract(result, '$.access') AS access FROM runs r
+           WHERE tenant = ? AND instr(',' || r.collection || ',', ',' || ? || ',')
+           AND instr(r.result, '"counted')""",
+        (collection.tenant, collection.name),
+    ).fetchall()
+    for row in rows:
+        access = json.loads(row["access"])
+        asked = {
+            "tenant": collection.tenant,
+            "user": row["user"],
+            **next(iter(access["asked"]), {}),
+        }
+        rights = AuthContext.model_validate(asked).model_dump_json()
+
+        def now(then: Counts, rights: str = rights) -> Counts:
+            number = str(collection.id)
+            return then | ({number: seen(rights, then[number][0])} if number in then else {})
+
+        yield row["run_id"], now, access
+
 
 ASKED = ("roles", "allowed_sources", "version_policy")  # of the rights that a run was asked with
 BOOK = "book:"  # before the id of a passage that has the title and authors of its book with it
 
 # What `kept` reads of sound runs r, beside their id.
-KEPT = f"""r.collection, json_extract(r.result, '$.access') AS access,
-    {UNKNOWN} AS unknown"""
+KEPT = "r.collection, json_extract(r.result, '$.access') AS access"
 
 _CHUNKS = """json_each(:names) n CROSS JOIN chunks c ON c.chunk_id = n.value
     CROSS JOIN documents d ON d.id = c.document"""
@@ -46,7 +142,6 @@ class Kept(NamedTuple):
     run_id: str
     collection: str
     access: dict[str, Any]
-    unknown: bool  # whether it rests on counts of which it is not noted what they counted
 
 
 class Closed(NamedTuple):
@@ -81,7 +176,7 @@ class Closed(NamedTuple):
 
 def kept(row: sqlite3.Row) -> Kept:
     """Return a run from a row with its id and the columns of KEPT."""
-    return Kept(row["run_id"], row["collection"], json.loads(row["access"]), bool(row["unknown"]))
+    return Kept(row["run_id"], row["collection"], json.loads(row["access"]))
 
 
 def access_of(
@@ -129,7 +224,7 @@ def access_of(
     return access
 
 
-def forget_documents(access: dict[str, Any], keys: Collection[str]) -> bool:
+def forget_documents(access: dict[str, Any], keys: AbstractCollection[str]) -> bool:
     """Take erased documents out of who could read what, in place; return whether any was there."""
     known = [*access["documents"], *access["before"]]
     if not any(one is not None and one[0] in keys for one in known):
@@ -143,7 +238,7 @@ def forget_documents(access: dict[str, Any], keys: Collection[str]) -> bool:
     return True
 
 
-def forget_notes(access: dict[str, Any], ids: Collection[str]) -> None:
+def forget_notes(access: dict[str, Any], ids: AbstractCollection[str]) -> None:
     """Take erased notes out of what a run and the turns before it read, in place."""
     for name in ("notes", "notes_before"):
         if name in access:
@@ -158,7 +253,7 @@ def closed_runs(
     opened = _find_open(connection, auth, known)
     notes = _find_notes(connection, auth, known)
     found: dict[str, Closed] = {}
-    for run_id, collection, access, unknown in known:
+    for run_id, collection, access in known:
         documents, now = access["documents"], opened[collection]
         names = frozenset(
             name
@@ -170,7 +265,7 @@ def closed_runs(
         before = before or not notes.issuperset(access.get("notes_before", ()))
         earlier = access.get("counted_before", [])
         before = before or not all(counts_same(connection, auth, one) for one in earlier)
-        counts = unknown or not counts_same(connection, auth, access.get("counted", {}))
+        counts = not counts_same(connection, auth, access.get("counted", {}))
         lesser = not _covers(auth, access["asked"])
         if names or before or counts or lesser:
             found[run_id] = Closed(names, before, counts, lesser)
@@ -250,7 +345,7 @@ def _find_open(
     """Return by collection the keys, and the names whose key is not known, that are open now."""
     keys: dict[str, set[str]] = defaultdict(set)
     names: dict[str, set[str]] = defaultdict(set)
-    for _, collection, access, _ in runs:
+    for _, collection, access in runs:
         documents = (*access["documents"], *access["before"])
         keys[collection] |= {one[0] for one in documents if one is not None}
         names[collection] |= {name for name, place in access["of"].items() if place is None}

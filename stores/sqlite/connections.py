@@ -14,8 +14,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from core.budget import current_limit
 from core.errors import OperatorError, StorageError, StorageUnavailableError
-from core.time_limit import current_limit
 
 # Between two looks at the clock: a look takes the interpreter's lock, which other threads want.
 # Of what is asked here, so many take 1 to 20 ms.

@@ -32,14 +32,10 @@ EQUAL = "SELECT print FROM chunk_prints WHERE collection_id = :c GROUP BY print 
 Fingerprint = Callable[[str, str], bytes]
 
 
-# The rules, the surest first. A text of which several books are said by one rule belongs to none.
+# The rules, the surest first: the record names the file, the file is named by the record's id, both
+# have the same ISBN, title and author are the same. A text of which several books are said by one
+# rule belongs to none.
 FILE, ID, ISBN, TITLE = 1, 2, 3, 4
-RULES = {
-    FILE: "the record names the file",
-    ID: "the file is named by the record's id",
-    ISBN: "both have the same ISBN",
-    TITLE: "title and author are the same",
-}
 Key = tuple[int, str]
 TextKeys = Callable[[str, str, dict[str, Any]], Iterable[Key]]
 BookKeys = Callable[[str, str, dict[str, Any], Iterable[tuple[str, str]]], Iterable[Key]]

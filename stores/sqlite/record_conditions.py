@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from os.path import commonprefix
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
+from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.analysis import HAN, WORD, forms_of, terms
 from core.language.words import languages_of
@@ -25,6 +26,18 @@ LISTED = (";", "|")  # a comma stands within names, too
 _ISO_TEXT = "f.folded GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]*'"
 # A shorter beginning says nothing: such a word is looked for as it is. Chosen, not measured.
 _SHORTEST = 3
+
+
+class RecordScope(NamedTuple):
+    """Say which records a query is about: those a caller may see, of a collection, or of one file.
+
+    `sources` are the patterns of a tool's scope, empty for all.
+    """
+
+    auth: AuthContext
+    collection_id: int
+    sources: Sequence[str] = ()
+    file: str = ""
 
 
 class Condition(FrozenModel):

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from core.auth import AuthContext
+from core.budget import TimeLimit, limited_time
 from core.metadata import Filter
-from core.time_limit import TimeLimit, limited_time
 from core.types import FieldInfo, RecordTable
 from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.permissions import (
@@ -30,7 +30,14 @@ from stores.sqlite.permissions import (
     Parameters,
     permission_filter,
 )
-from stores.sqlite.record_conditions import HAS_WORDS, Condition, clause, sounds_like, words_test
+from stores.sqlite.record_conditions import (
+    HAS_WORDS,
+    Condition,
+    RecordScope,
+    clause,
+    sounds_like,
+    words_test,
+)
 from stores.sqlite.sums import FUNCTION
 
 READABLE = {"documents", "document_acl", "record_fields", "quarantine"}
@@ -96,18 +103,15 @@ class Records(CataloguePart):
 
     def find_records(
         self,
-        auth: AuthContext,
-        collection_id: int,
+        scope: RecordScope,
         where: Sequence[Condition],
         *,
         most: bool = False,
         order_by: str | None,
         descending: bool,
         limit: int,
-        sources: Sequence[str] = (),
-        file: str = "",
     ) -> tuple[list[int], int]:
-        body, parameters = _body(auth, collection_id, where, sources, file, most=most)
+        body, parameters = _body(scope, where, most=most)
         conditions = [clause(condition, n, parameters) for n, condition in enumerate(where)]
         order = "d.id"
         if order_by is not None:
@@ -123,7 +127,7 @@ class Records(CataloguePart):
             met = " + ".join(f"({condition})" for condition in conditions)
             order = f"({met}) DESC, {order}"
         parameters["row_limit"] = limit
-        self._database.look_at_sums(collection_id)
+        self._database.look_at_sums(scope.collection_id)
         with self._caged():
             total = self._value(f"SELECT count(*) {body}", parameters)
             rows = self._all(f"SELECT d.id {body} ORDER BY {order} LIMIT :row_limit", parameters)
@@ -131,8 +135,7 @@ class Records(CataloguePart):
 
     def group_records(
         self,
-        auth: AuthContext,
-        collection_id: int,
+        scope: RecordScope,
         where: Sequence[Condition],
         field: str,
         *,
@@ -140,10 +143,8 @@ class Records(CataloguePart):
         average: bool = False,
         characters: int = 0,
         limit: int,
-        sources: Sequence[str] = (),
-        file: str = "",
     ) -> Groups:
-        body, parameters = _body(auth, collection_id, where, sources, file)
+        body, parameters = _body(scope, where)
         parameters |= {"group_field": field, "row_limit": limit}
         number, more = "count(DISTINCT d.id)", ""
         if adds is not None:
@@ -155,44 +156,26 @@ class Records(CataloguePart):
         grouped = f"""SELECT min({value}) AS shown, {number} AS n
             {body.replace("WHERE", f"JOIN record_fields g ON g.document = d.id{more} WHERE", 1)}
             AND g.name = :group_field GROUP BY {folded}"""
-        self._database.look_at_sums(collection_id)
+        self._database.look_at_sums(scope.collection_id)
         with self._caged():
             values = self._value(f"SELECT count(*) FROM ({grouped})", parameters)
             rows = self._all(f"{grouped} ORDER BY n DESC, shown LIMIT :row_limit", parameters)
         return Groups([(row["shown"], row["n"]) for row in rows], int(values))
 
     def total_of_records(
-        self,
-        auth: AuthContext,
-        collection_id: int,
-        where: Sequence[Condition],
-        field: str,
-        *,
-        sources: Sequence[str] = (),
-        file: str = "",
+        self, scope: RecordScope, where: Sequence[Condition], field: str
     ) -> tuple[float, float, int] | None:
-        body, parameters = _body(auth, collection_id, where, sources, file)
+        body, parameters = _body(scope, where)
         query = f"""SELECT sum(g.number), avg(g.number), count(g.number)
             {body.replace("WHERE", "JOIN record_fields g ON g.document = d.id WHERE", 1)}
             AND g.name = :sum_field"""
-        self._database.look_at_sums(collection_id)
+        self._database.look_at_sums(scope.collection_id)
         with self._caged():
             found = self._one(query, {**parameters, "sum_field": field})
         return (float(found[0]), float(found[1]), int(found[2])) if found[2] else None
 
-    def records_having(
-        self,
-        auth: AuthContext,
-        collection_id: int,
-        words: str,
-        sources: Sequence[str] = (),
-        file: str = "",
-    ) -> list[tuple[str, bool]]:
-        """Return the fields that have all these words in one value, and whether one is just them.
-
-        Such fields come first, then those of most records.
-        """
-        body, parameters = _body(auth, collection_id, [], sources, file)
+    def records_having(self, scope: RecordScope, words: str) -> list[tuple[str, bool]]:
+        body, parameters = _body(scope, [])
         test = words_test(words, "w_words", parameters)
         parameters["w_whole"] = words.casefold()
         query = f"""SELECT f.name, max(f.folded = :w_whole) AS whole, count(DISTINCT d.id) AS n
@@ -217,15 +200,8 @@ class Records(CataloguePart):
             alone = [] if keys else [row[0] for row in self._all(held, parameters)]
         return keys or alone * (len(alone) == 1)
 
-    def records_sounding(
-        self,
-        auth: AuthContext,
-        collection_id: int,
-        name: str,
-        sources: Sequence[str] = (),
-        file: str = "",
-    ) -> list[tuple[str, str]]:
-        body, parameters = _body(auth, collection_id, [], sources, file)
+    def records_sounding(self, scope: RecordScope, name: str) -> list[tuple[str, str]]:
+        body, parameters = _body(scope, [])
         parameters |= {"longest": LONGEST_SOUND, "most": MOST_SOUNDS}
         query = f"""SELECT DISTINCT f.name, f.value
             {body.replace("WHERE", "JOIN record_fields f ON f.document = d.id WHERE", 1)}
@@ -412,21 +388,15 @@ ORDER BY kind, name, place"""
 
 
 def _body(
-    auth: AuthContext,
-    collection_id: int,
-    where: Sequence[Condition],
-    sources: Sequence[str],
-    file: str,
-    *,
-    most: bool = False,
+    scope: RecordScope, where: Sequence[Condition], *, most: bool = False
 ) -> tuple[str, Parameters]:
     """Return what follows the columns of a query over the records that meet the conditions."""
-    visible, parameters = permission_filter(auth, collection_id, sources)
+    visible, parameters = permission_filter(scope.auth, scope.collection_id, scope.sources)
     conditions = [clause(condition, n, parameters) for n, condition in enumerate(where)]
     joined = (" OR " if most else " AND ").join(conditions)
     clauses = [visible, "d.is_record = 1", *([f"({joined})"] if conditions else [])]
-    if file:
-        parameters["in_file"] = file
+    if scope.file:
+        parameters["in_file"] = scope.file
         clauses.append(f"{_TABLE} = :in_file")
     return f"FROM documents d WHERE {' AND '.join(clauses)}", parameters
 

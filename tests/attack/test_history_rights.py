@@ -374,21 +374,6 @@ def test_counts_follow_rights_and_erasure_and_say_which(world: World) -> None:
     assert "withheld" in world.load(run).result and "withheld" in world.load(later).result
 
 
-def test_a_run_of_before_counts_were_noted_is_withheld(world: World) -> None:
-    put_tickets(world, "", "")
-    talk = world.begin()
-    runs = [world.ask(one, talk=talk) for one in (COUNT, "When was the harbour case agreed?")]
-    alone = world.ask("When was the harbour case agreed?")
-    with parts(world.session.store).database.write() as connection:
-        connection.execute("UPDATE runs SET result = json_remove(result, '$.access.counted')")
-        sign(connection, "runs", "1")
-    shown = [world.load(run).result for run in runs]
-    assert all("withheld" in one for one in shown) and "2" not in shown[0]["answer"]
-    assert "2 records" not in str(world.turns(talk)) and world.load(alone) == alone
-    after = world.ask("And when was it agreed?", talk=talk)
-    assert "2 records" not in world.state(talk) and "withheld" in world.load(after).result
-
-
 def test_confined_callers_and_other_versions_see_no_more(world: World) -> None:
     run = world.ask(SUM)
     confined = LEA.model_copy(update={"allowed_sources": ("dates*",)})

@@ -25,7 +25,7 @@ from stores.integrity.checkup import MENDED
 from stores.integrity.file_manifest import NAME, _packed, _stamps, _unpacked
 from stores.segments.views import FALLBACK
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.records import Condition
+from stores.sqlite.records import Condition, RecordScope
 from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme", user="ann")
@@ -194,7 +194,7 @@ def listed(store: Store) -> dict[str, Any]:
     documents = listing.list_documents(ANN, collection, after="", limit=500)
     where = [Condition(field="number", op=">=", value=0)]
     rows, total = store.catalogue.find_records(
-        ANN, 1, where, order_by=None, descending=False, limit=500
+        RecordScope(ANN, 1), where, order_by=None, descending=False, limit=500
     )
     assert listing.describe_document(ANN, collection, "d020") is None
     fields = store.catalogue.fields_of_records(ANN, 1)

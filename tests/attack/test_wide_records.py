@@ -16,9 +16,8 @@ from behind import rows
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
-from core.budget import Ledger, opened_ledger
+from core.budget import Ledger, TimeLimit, TimeUpError, limited_time, opened_ledger
 from core.settings import Settings
-from core.time_limit import TimeLimit, TimeUpError, limited_time
 from ingest.pipeline import Pipeline
 from ingest.summary import Summary
 from reasoning.llm.prompts import tools_data

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from commands import COMMAND, ROOT, Carrel, process, write_files
 
-from cli.server import worker
+from cli.server import serve
 from stores.lock import OwnerLock
 
 FILES = {"a.txt": "A heron is 90 cm tall.", "b.txt": "A crane is 120 cm tall."}
@@ -70,7 +70,7 @@ def test_a_worker_takes_over_from_a_dead_one(carrel: Carrel, tmp_path: Path) -> 
         asked = process("status", "--json", data=data)  # through the worker
         assert asked.json["queue"]["done"] == 1
         third = subprocess.Popen([*COMMAND, "worker", "--data", str(data)], cwd=ROOT, stdout=-1)
-        time.sleep(worker.AGAIN_S)
+        time.sleep(serve.AGAIN_S)
     finally:
         first.send_signal(signal.SIGKILL)
         first.communicate()

@@ -17,7 +17,7 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from core.metadata import parse_filter
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.record_conditions import Condition
+from stores.sqlite.record_conditions import Condition, RecordScope
 from stores.store import Store
 
 SOURCES = [
@@ -178,7 +178,7 @@ def test_one_of_several_values_in_a_cell_is_equal_to_what_is_asked(shelf: Shelf)
     shelf.write(*rows)
     where = [Condition(field="subjects", op="=", value="trains")]
     _, total = shelf.catalogue.find_records(
-        ANN, shelf.id, where, order_by=None, descending=True, limit=20
+        RecordScope(ANN, shelf.id), where, order_by=None, descending=True, limit=20
     )
     assert total == 4
 
@@ -209,7 +209,7 @@ def test_records_come_in_the_order_asked_for(find, options, expected) -> None:
 
 def test_the_total_counts_all_that_match(store: Store, books: Collection) -> None:
     asked = {"order_by": None, "descending": True, "limit": 1}
-    rows, total = store.catalogue.find_records(ANN, books.id, [], **asked)
+    rows, total = store.catalogue.find_records(RecordScope(ANN, books.id), [], **asked)
     assert (len(rows), total) == (1, 3)
 
 
@@ -219,7 +219,7 @@ def test_a_stored_value_that_looks_like_sql_is_found_as_text(shelf: Shelf) -> No
     for text in INJECTIONS:
         where = [Condition(field="title", op="=", value=text)]
         rows_found, total = shelf.catalogue.find_records(
-            ANN, shelf.id, where, order_by="title", descending=True, limit=20
+            RecordScope(ANN, shelf.id), where, order_by="title", descending=True, limit=20
         )
         assert (len(rows_found), total) == (1, 1)
 
@@ -260,18 +260,22 @@ def test_totals_groups_and_sums_count_only_what_the_caller_may_see(
     store: Store, books: Collection
 ) -> None:
     for auth, names, added in ((ANN, 3, 5702.0), (BOSS, 4, 7701.0)):
-        groups = store.catalogue.group_records(auth, books.id, [], "author", limit=10)
+        groups = store.catalogue.group_records(RecordScope(auth, books.id), [], "author", limit=10)
         assert (len(groups.counts), groups.values) == (names, names)
-        total = store.catalogue.total_of_records(auth, books.id, [], "year")
+        total = store.catalogue.total_of_records(RecordScope(auth, books.id), [], "year")
         assert total is not None
         assert (total[0], total[2]) == (added, names)
-        assert bool(store.catalogue.records_having(auth, books.id, "Nobody")) is (auth is BOSS)
+        assert bool(store.catalogue.records_having(RecordScope(auth, books.id), "Nobody")) is (
+            auth is BOSS
+        )
         tables = store.catalogue.describe_records(auth, books.id).tables
         assert sum(one.records for one in tables) == names
 
 
 def test_a_field_is_added_up_for_each_value_of_another(store: Store, books: Collection) -> None:
-    groups = store.catalogue.group_records(ANN, books.id, [], "author", adds="year", limit=2)
+    groups = store.catalogue.group_records(
+        RecordScope(ANN, books.id), [], "author", adds="year", limit=2
+    )
     assert groups.counts == [("Herbert", 1965), ("Joyce", 1922)]
     assert groups.values == 3
 
@@ -400,9 +404,9 @@ def test_fields_of_a_collection(store: Store, books: Collection) -> None:
     assert answers.known_fields(ANN, books.id, {"year", "secret", "?"}) == {"year"}
     assert answers.known_fields(BOSS, books.id, {"year", "secret", "?"}) == {"year", "secret"}
     assert answers.known_fields(BOSS, books.id, {"year", "secret"}, ["emma"]) == {"year"}
-    assert answers.records_having(ANN, books.id, "herbert") == [("author", True)]
-    assert answers.records_sounding(ANN, books.id, "Остин") == [("author", "Austen")]
-    assert answers.records_sounding(ANN, books.id, "Ноубади") == []
+    assert answers.records_having(RecordScope(ANN, books.id), "herbert") == [("author", True)]
+    assert answers.records_sounding(RecordScope(ANN, books.id), "Остин") == [("author", "Austen")]
+    assert answers.records_sounding(RecordScope(ANN, books.id), "Ноубади") == []
     tables = answers.describe_records(ANN, books.id).tables
     assert sum(one.records for one in tables) == 3
 

@@ -26,11 +26,11 @@ from llama_servers import free_port
 
 from core import distribution
 from core.auth import AuthContext
+from core.budget import TimeLimit, TimeUpError, limited_time
 from core.errors import CallerError, OperatorError
 from core.settings import Settings
-from core.time_limit import TimeLimit, TimeUpError, limited_time
+from stores.folder import ALL_FOLDERS, FOLDERS, VECTOR_FOLDERS
 from stores.index.chroma import ChromaVectors
-from stores.index.folders import ALL_FOLDERS, FOLDERS, VECTOR_FOLDERS
 from stores.index.milvus import MilvusVectors
 from stores.index.port import IndexUnavailableError, VectorIndex, VectorScope
 from stores.index.registry import VECTORS, switch_index

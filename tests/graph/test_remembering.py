@@ -216,3 +216,27 @@ def test_two_things_with_names_of_their_own_replace_nothing(session: Session) ->
     ):
         ask(session, name, text)
     assert [one.superseded_by for one in session.notes.list_notes(ANN)] == ["", ""]
+
+
+def test_what_was_never_stated_of_a_known_thing_is_left_open(session: Session) -> None:
+    name = session.runs.create_conversation("acme", "ann", "default").id
+    for text in (
+        "The Falcon project is due on 5 May.",
+        "Falcon's budget is 9,000 euros.",
+        "Nadia leads the Falcon project.",
+        "For Falcon we draw everything in QGIS.",
+    ):
+        ask(session, name, text)
+    assert ask(session, name, "Which insurance does the Falcon project have?")["refused"]
+    assert "9,000" in str(ask(session, name, "What is the budget of Falcon?")["answer"])
+
+
+def test_what_a_change_leaves_of_a_statement_is_still_answered(session: Session) -> None:
+    name = session.runs.create_conversation("acme", "ann", "default").id
+    ask(session, name, "My cousin Ronja lives in Malmö and teaches chemistry.")
+    ask(session, name, "Actually, my cousin Ronja lives in Lund.")
+    earlier, _ = session.notes.list_notes(ANN)[::-1]
+    assert earlier.superseded_by
+    answer = str(ask(session, name, "What does my cousin Ronja teach?")["answer"])
+    assert "Lund" in answer and "teaches chemistry" in answer
+    assert "Malmö" not in str(ask(session, name, "Where does my cousin Ronja live?")["answer"])

@@ -8,7 +8,7 @@ import pytest
 from tiny_models import embedder_of
 
 from core.errors import ModelError
-from models.embedded import CARRIERS, EMBEDDED, PACKED, embedded_folder
+from models.folder import CARRIERS, EMBEDDED, PACKED, embedded_folder
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from core.errors import CallerError
-from models.embedded import EMBEDDED
+from models.folder import EMBEDDED
 from models.named import find_named, named_models
 from models.table import (
     READER,

@@ -26,7 +26,7 @@ from core.types import (
 )
 from graph.context import Context
 from graph.reading import describe_question
-from graph.state import state_keys
+from graph.state import State
 from nodes.generate import generate
 from nodes.plan import plan
 from nodes.refuse import refuse
@@ -257,7 +257,7 @@ def test_understand_plans_a_plain_question_and_leaves_others_to_the_planner(
     assert following["wave"] == ["h"]
 
 
-def test_every_update_holds_state_keys_only(runtime: Callable[..., Any]) -> None:
+def test_every_update_holds_keys_of_the_state_only(runtime: Callable[..., Any]) -> None:
     made = runtime()
     full = state(
         evidence=[found(3)],
@@ -266,4 +266,4 @@ def test_every_update_holds_state_keys_only(runtime: Callable[..., Any]) -> None
         trail=[],
     )
     for node in (retrieve, stop_condition, rewrite, generate, verify, refuse, plan):
-        assert set(node(full, made)) <= state_keys(), node.__name__
+        assert set(node(full, made)) <= State.__annotations__.keys(), node.__name__

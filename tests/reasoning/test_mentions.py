@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reasoning.rules.answering.mentions import topic_asked
+from reasoning.rules.answering.summaries import topic_asked
 from reasoning.rules.answering.things import things_asked
 from reasoning.rules.lexicon import lexicon
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from builders import piece
 
+from core.budget import TimeLimit, limited_time
 from core.settings import Settings
-from core.time_limit import TimeLimit, limited_time
 from core.types import SubQuestion
 from models.embeddings import Vectors
 from reasoning.rules import reasoner

@@ -14,8 +14,7 @@ import pytest
 
 from core.settings import Settings
 from serve.operator import control as operator_control
-from serve.operator.command import Command
-from serve.operator.control import STRANGERS, Control
+from serve.operator.control import STRANGERS, Command, Control
 from serve.operator.frames import LOOPBACK, Channel, FrameError, enter
 
 SECRET = "5" * 64

@@ -15,7 +15,7 @@ from serving import Served, record
 from core.cache import open_caches
 from core.settings import Settings
 from core.trace import Step
-from serve.api.shapes import Figures as Shape
+from serve.api.status import Figures as Shape
 from serve.telemetry.metrics import CacheFigures
 from serve.telemetry.run_figures import Recent, RunFigures, best_distance
 

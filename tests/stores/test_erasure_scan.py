@@ -23,7 +23,7 @@ from core.types import Clarification
 from stores.accounts.keys import Keys
 from stores.erasure.documents import documents_of, named_document
 from stores.erasure.redaction import ERASED
-from stores.index.folders import FOLDERS
+from stores.folder import FOLDERS
 from stores.runlog.conversations import THREADS, KeptTurn
 from stores.runlog.jobs import JobRow, JobRows
 from stores.sqlite.catalogue import Collection

@@ -13,7 +13,7 @@ from record_books import ANN, INJECTIONS
 from core.errors import CallerError
 from core.language.analysis import has_words
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.record_conditions import Condition, sounds_like
+from stores.sqlite.record_conditions import Condition, RecordScope, sounds_like
 from stores.store import Store
 
 
@@ -96,7 +96,7 @@ def test_a_query_that_takes_too_long_is_ended_and_fields_are_described(
     shelf.write(*rows)
     where, asked = [Condition(field="n", op=">", value=-1)], {"order_by": "m", "descending": True}
     with pytest.raises(CallerError, match="sql_timeout_s"):
-        shelf.catalogue.find_records(ANN, shelf.id, where, limit=5, **asked)
+        shelf.catalogue.find_records(RecordScope(ANN, shelf.id), where, limit=5, **asked)
     assert count(shelf.store, "chunks") == 600
     described = shelf.catalogue.fields_of_records(ANN, shelf.id)
     assert [info.values for info in described] == [600, 600]

@@ -10,7 +10,6 @@ from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.wanted import NamedThing, QueryTerms
 
 BESIDE = ("", ",", "(", "（", ":", "：", "–", "—")  # what parts an office and a name
-ENTRY = r"\W*?(?: [–—-] |[:：]| ?\|)"  # between a code and what it stands for
 HALF = 2  # characters of most words of Chinese, of which longer ones are made
 BEFORE = 300  # characters before a sentence that may say what it is about; chosen, not measured
 

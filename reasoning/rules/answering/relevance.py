@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.budget import current_limit
 from core.errors import OperatorError
 from core.language.analysis import terms
 from core.language.orders import gives_orders
 from core.language.passages import CODE_KIND, TABLE, spans_of
 from core.language.sentences import sentence_spans
 from core.language.table_rows import PAIR, cells_of
-from core.time_limit import current_limit
 from core.types import Evidence, SubQuestion, TermWeights
 from languages.language import find_language, read_yaml
 from models.embeddings import Embedder, Reads, SpanPassage, Vectors

@@ -1,4 +1,4 @@
-"""`carrel eval questions`: whether questions find the pages that answer them."""
+"""`carrel eval claims` and `questions`: rows of a file, whose verdict or pages are known."""
 
 from __future__ import annotations
 
@@ -13,9 +13,55 @@ from cli.evaluation.eval import table
 from cli.options import CallerOptions, opened, settings_from, with_options
 from cli.terminal.output import print_json, stdout
 from cli.terminal.progress import StageBars
-from core.errors import CallerError
+from core.errors import CallerError, shorten
+from evals.claims import JudgedClaim, judge_claims, read_claims, summarise_claims
 from evals.questions import TOP, ask_pages, read_page_questions, summarise_pages
 from retrievers.pipelines import PIPELINES
+
+LONGEST = 1000  # characters of a claim that is shown; chosen, not measured
+
+
+def claims(
+    file: Annotated[Path, path_argument("FILE.jsonl", "Claims with their evidence and label.")],
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the claims that are judged wrongly.")
+    ] = False,
+    changes: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Judge labelled claims as those of an answer are: supported by their evidence, or not."""
+    judged = judge_claims(read_claims(file), settings_from(None, changes))
+    result = summarise_claims(judged)
+    if as_json:
+        print_json(result)
+        return
+    _print_verdicts(result)
+    if show:
+        _print_wrong(judged)
+
+
+def _print_verdicts(result: dict[str, Any]) -> None:
+    supported = result["supported"]
+    rows = table("claims", "n", "right", "share")
+    kinds = [("supported: accepted", supported["n"], supported["accepted"])]
+    kinds += [
+        (f"{kind}: caught", one["n"], one["caught"]) for kind, one in result["by_kind"].items()
+    ]
+    for name, count, right in kinds:
+        share = f"{right / count:.3f}" if count else "–"
+        rows.add_row(escape(shorten(name)), str(count), str(right), share)
+    stdout().print(rows)
+
+
+def _print_wrong(judged: list[JudgedClaim]) -> None:
+    out = stdout()
+    for one in judged:
+        if not one.is_right:
+            row = one.labelled
+            wrong = f"{row.kind}: {one.reason or 'accepted'}"
+            out.print(f"[bold]{escape(row.place)}[/bold] {escape(shorten(wrong, LONGEST))}")
+            out.print(f"  {escape(shorten(row.claim, LONGEST))}")
+
 
 WIDTH = 30  # characters of a full bar; chosen
 NOTHING = "–"
@@ -57,12 +103,12 @@ def questions(
     if as_json:
         print_json(result)
         return
-    _print(result)
+    _print_ranks(result)
     if show:
         _print_missed(result["questions"])
 
 
-def _print(result: dict[str, Any]) -> None:
+def _print_ranks(result: dict[str, Any]) -> None:
     out = stdout()
     out.print(
         f"[bold]{escape(result['collection'])}[/bold] · {result['pipeline']}"
