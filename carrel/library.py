@@ -29,6 +29,7 @@ from display.html import View
 from display.runs import show_in_notebooks
 from display.tree import tree_view
 from reasoning.planning.files import read_plan
+from serve.recommending import recommended
 from serve.searching import RESULT_KEYS, SEARCHES, SearchName, find_passages
 from stores.index.place import wanted_place
 from tools.toolbox import Toolbox
@@ -222,6 +223,18 @@ class Library:
         found = find_passages(self._session, self.auth, query, collection, pipeline, k, filters)
         notes = [*self._session.warnings, *found.notes]
         return EvidenceList(found.evidence, notes=notes, stages=found.stages)
+
+    def recommend(
+        self,
+        need: str,
+        collection: str = COLLECTION,
+        *,
+        k: int = 10,
+        where: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """Return documents that meet a need, as `carrel recommend --json` does."""
+        filters = several("where", where)
+        return recommended(self._session, self.auth, need, collection, k, filters)
 
     def retriever(
         self,

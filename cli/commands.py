@@ -173,6 +173,7 @@ class EvalCommands(LazyGroup):
         "claims": "cli.evaluation.labelled:claims",
         "memory": "cli.evaluation.memory:memory",
         "questions": "cli.evaluation.labelled:questions",
+        "opinions": "cli.evaluation.opinions:opinions",
         "ers": "cli.commands:ers",
     }
 

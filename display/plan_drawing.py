@@ -220,13 +220,13 @@ def plan_drawing(plan: Plan, outcome: Outcome | None = None) -> Markup:
         if name in boxes
     ]
     placed, through = place({name: _size(lines) for name, lines in boxes.items()}, links)
-    drawn = [_arrow(link, way) for link, way in through.items()]
+    drawn = [arrow(link, way) for link, way in through.items()]
     drawn += [_box(one, boxes[one.id], placed[one.id], known) for one in plan.questions]
     count = len(plan.questions)
     described = "; ".join(_question_text(question, known) for question in plan.questions)
     title = "The plan: one question" if count == 1 else f"The plan: {count} questions"
     every = [*placed.values(), *(box for way in through.values() for box in way)]
-    return _picture(drawn, every, title, described)
+    return picture(drawn, every, title, described)
 
 
 def _question_of(name: str, ids: Sequence[str]) -> str:
@@ -288,9 +288,10 @@ def _box(
     return element("g", {"class": kind, "data-question": question.id}, title, rect, *texts)
 
 
-def _arrow(link: Link, way: Sequence[Box]) -> Markup:
+def arrow(link: Link, way: Sequence[Box], dashes: str = "") -> Markup:
     """Draw a curve that leaves and arrives vertically, and is straight where it passes a row."""
     ends = {"data-from": link[0], "data-to": link[1]}
+    stroke = STROKE | ({"stroke-dasharray": dashes} if dashes else {})
     (x, y), (tip_x, tip_y) = way[0].bottom, way[-1].top
     curve = f"M{x:.1f},{y:.1f}"
     for box in way[1:]:
@@ -303,12 +304,13 @@ def _arrow(link: Link, way: Sequence[Box]) -> Markup:
             curve += f" L{x:.1f},{y:.1f}"
     head = f"M{tip_x:.1f},{tip_y:.1f} l{-HEAD / 2:.1f},{-HEAD:.1f} h{HEAD:.1f} Z"
     return joined(
-        element("path", {"class": "edge", **ends, "d": curve} | STROKE),
+        element("path", {"class": "edge", **ends, "d": curve} | stroke),
         element("path", {"class": "arrow", **ends, "d": head, "fill": "currentColor"}),
     )
 
 
-def _picture(drawn: Sequence[Markup], boxes: Sequence[Box], title: str, description: str) -> Markup:
+def picture(drawn: Sequence[Markup], boxes: Sequence[Box], title: str, description: str) -> Markup:
+    """Return the drawing of boxes and arrows, as large as they are."""
     left = min(box.x - box.width / 2 for box in boxes) - MARGIN
     right = max(box.x + box.width / 2 for box in boxes) + MARGIN
     top = min(box.top[1] for box in boxes) - MARGIN

@@ -14,6 +14,7 @@ from app.session import Session
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.detect import detect_language
+from core.metadata import parse_filters
 from core.question import checked_question
 from core.types import Evidence
 from evals.corpus import Progress
@@ -127,8 +128,13 @@ def ask_pages(
     questions: Sequence[PageQuestion],
     pipeline: str,
     progress: Progress,
+    *,
+    in_framework: bool = False,
 ) -> list[AskedPages]:
     """Search for each question, as a user would; that is what is timed.
+
+    With `in_framework` a question is searched in the documents of the framework that its row names,
+    where any document names it, as by a reader who chooses it.
 
     Its ranks are those of whole rankings, with and without the stages that re-rank. A version that
     a row expects and its question does not name is asked for as the caller's, where just one of
@@ -140,11 +146,16 @@ def ask_pages(
     index = session.index(found)
     plain = index.settings.model_copy(update={f"selection.{name}": False for name in RERANKING})
     versions = {one.version for one in session.catalogue.document_names(auth, found.id)} - {""}
+    within = {
+        name: auth.narrowed(parse_filters([f"framework={name}"]))
+        for name in {one.framework for one in questions if one.framework and in_framework}
+    }
+    named = {k: v for k, v in within.items() if session.catalogue.document_names(v, found.id)}
     for question in questions[:WARMUP]:  # its words in other order: no vector of it is kept
         _search(index, auth, " ".join(reversed(question.text.split())), pipeline, choose=True)
     asked = []
     for done, question in enumerate(questions, start=1):
-        caller = _asking_for(auth, question, versions)
+        caller = _asking_for(named.get(question.framework, auth), question, versions)
         began = time.perf_counter()
         _search(index, caller, question.text, pipeline, choose=True)
         ms = 1000 * (time.perf_counter() - began)

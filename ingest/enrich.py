@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from core.language.detect import detect_language
 from core.language.scan import estimate_tokens
 from ingest.chunkers.chunkers import Chunkers
 from ingest.chunkers.packing import Chunker, ChunkSpan
+from ingest.loaders.outline import SECTION_SEPARATOR
 from ingest.types import ParsedDocument
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.rows import ChunkRow, DocumentRow, digest, document_key, id_parts
@@ -21,6 +25,8 @@ def split_document(document: ParsedDocument, chunker: Chunker) -> list[ChunkSpan
     return list(first.values())
 
 
+_FOREIGN = re.compile(r"[^\W\d_a-zA-Z]")  # a letter of a script that addresses are not written in
+_SLUG_WORD = re.compile(r"[A-Za-z]{3,}")
 LANGUAGE_SAMPLE = 1500  # characters that the language is told from; chosen, not measured
 # Of keywords before the first chunk, which must have room itself; chosen, not measured.
 KEYWORD_CHARACTERS = 300
@@ -43,6 +49,21 @@ def embedded_keywords(metadata: dict[str, Any], ordinal: int) -> str:
     keywords = metadata.get("keywords") if ordinal == 0 else None
     listed = keywords if isinstance(keywords, list) else [keywords] if keywords else []
     return ", ".join(str(word) for word in listed)[:KEYWORD_CHARACTERS]
+
+
+def foreign_names(section: str, source: str, ordinal: int, anchors: Mapping[str, str]) -> str:
+    """Return what addresses call the headings of a chunk, where these are in another script.
+
+    Translated documentation keeps the English names in its addresses ("#static-files"), by which
+    who asks in English finds it. The first chunk has the name of the page as well.
+    """
+    names = section.split(SECTION_SEPARATOR)
+    slugs = [anchors.get(name, "") for name in names if _FOREIGN.search(name)]
+    if ordinal == 0 and _FOREIGN.search(section):
+        slugs.append(PurePosixPath(source.partition("#")[0]).stem)
+    words = (word for slug in slugs for word in _SLUG_WORD.findall(slug))
+    known = section.casefold()
+    return " ".join(dict.fromkeys(word for word in words if word.casefold() not in known))
 
 
 def embedded_text(
@@ -109,11 +130,14 @@ def enrich(
     version = str(document.metadata.get("version") or "")
     language = language_of(document)
     title = embedded_title(document.title, document.document_id)
+    anchors = _anchors(document.metadata)
     chunks = []
     for ordinal, chunk in enumerate(split_document(document, chunkers.choose(language))):
         text, section = chunk.text, chunk.run.section
         keywords = embedded_keywords(document.metadata, ordinal)
-        embedded = digest(embedded_text(title, section, text, context, keywords))
+        foreign = foreign_names(section, document.source, ordinal, anchors)
+        around = "\n".join(filter(None, (context, foreign)))
+        embedded = digest(embedded_text(title, section, text, around, keywords))
         chunks.append(
             ChunkRow(
                 text=text,
@@ -124,7 +148,7 @@ def enrich(
                 chunk_id=chunk_id(collection, own, version, content_hash, ordinal),
                 tokens=estimate_tokens(text),
                 content_hash=embedded,
-                context=context,
+                context=around,
             )
         )
     metadata = document.metadata
@@ -150,6 +174,17 @@ def enrich(
         body_hash=body,
         alias="" if own == document.document_id else document.document_id,
     )
+
+
+def _anchors(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return the anchors of the headings and names of a page."""
+    entries = metadata.get("entries")
+    rows = entries if isinstance(entries, list) else []
+    return {
+        str(one["name"]): str(one["anchor"])
+        for one in rows
+        if isinstance(one, dict) and one.get("name") and one.get("anchor")
+    }
 
 
 def language_of(document: ParsedDocument) -> str:

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from core.fields.retrieval import FACTOR_AMOUNTS
 from core.language.analysis import content_terms, query_terms, terms
 from core.language.cues import cues
 from core.language.detect import detect_language
@@ -14,6 +15,7 @@ from core.language.identifiers import find_identifiers
 from core.metadata import newer_versions
 from core.types import Evidence
 from models.entity_tagger import entity_tagger
+from retrievers.fusion import TEXT, VECTOR
 from retrievers.types import Searched
 from retrievers.versions import asked_version, version_distance
 
@@ -23,6 +25,7 @@ LINK_SHARE = 0.8  # of such lines in a list of links
 
 PAGE_PASSAGES = 3  # best passages of a document that count for it; docs/evals/techdocs.md
 
+_SIGNS = re.compile(r"[\W_]+")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 # Only what prose does not look like: "public health" begins a line of prose too.
 _CODE_LINE = re.compile(
@@ -108,13 +111,32 @@ def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence
         update = {"score": item.score + added, "scores": scores}
         corrected.append(item.model_copy(update=update) if added else item)
     corrected.sort(key=lambda item: -item.score)
-    return corrected, ", ".join(f"{name}: {count}" for name, count in counts.items())
+    kept = _near_enough(searched, corrected, amounts["cut"])
+    if len(kept) < len(corrected):
+        counts["dropped as too far"] = len(corrected) - len(kept)
+    return kept, ", ".join(f"{name}: {count}" for name, count in counts.items())
+
+
+def _near_enough(searched: Searched, evidence: list[Evidence], cut: float) -> list[Evidence]:
+    """Leave out what is farther than `cut` and has no word of the query, but for the best hit."""
+    embedder, asked = searched.index.embedder, searched.query.language or ""
+    if not cut or embedder is None or searched.vector is None:
+        return evidence
+
+    def is_near(item: Evidence) -> bool:
+        if TEXT in item.scores or VECTOR not in item.scores:
+            return True
+        return 1.0 - embedder.similarity(item.scores[VECTOR], asked, item.language) <= cut
+
+    return [item for place, item in enumerate(evidence) if not place or is_near(item)]
 
 
 def _by_version(
     searched: Searched, evidence: list[Evidence], amounts: Mapping[str, float]
 ) -> Iterable[Factor]:
     asked = asked_version(searched, evidence)
+    if asked and not any(version_distance(asked, one.version) == "exact" for one in evidence):
+        amounts = FACTOR_AMOUNTS  # none is the right one: a profile's own would lift other products
 
     def version(item: Evidence) -> tuple[str, float]:
         distance = item.version and version_distance(asked, item.version)
@@ -140,14 +162,30 @@ def _by_code(searched: Searched, amounts: Mapping[str, float]) -> Iterable[Facto
 
 
 def _by_api_name(searched: Searched, amount: float) -> Iterable[Factor]:
-    names = [name.removesuffix("()") for name in find_identifiers(searched.query.text)]
-    pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names))
+    """Prefer what has an API name of the query, and twice what stands below it.
+
+    A word with capitals inside ("PyTorch") may name what all pages are about: only as a whole query
+    is it looked for above.
+    """
+    text = searched.query.text.strip()
+    names = [name.removesuffix("()") for name in find_identifiers(text)]
+    pattern = _any_of(names)
+    above = _any_of([name for name in names if not name.isalnum() or name == text])
 
     def api_name(item: Evidence) -> tuple[str, float]:
-        match = pattern.search(f"{item.title}\n{item.section}\n{item.text}")
+        heading = f"{item.title}\n{item.section}"
+        if above and above.search(heading):
+            return "API name", 2 * amount
+        match = pattern and pattern.search(f"{heading}\n{item.text}")
         return "API name", amount if match else 0.0
 
     return [api_name] if names else []
+
+
+def _any_of(names: Sequence[str]) -> re.Pattern[str] | None:
+    if not names:
+        return None
+    return re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names))
 
 
 def _by_page(evidence: Sequence[Evidence], amount: float) -> Iterable[Factor]:
@@ -188,11 +226,16 @@ def _by_heading(searched: Searched, amounts: Mapping[str, float]) -> Iterable[Fa
         shared = sum(weight for word, weight in weights.items() if word & words)
         return "title", amounts["title"] * shared / sum(weights.values())
 
+    def path(item: Evidence) -> tuple[str, float]:
+        words = set(content_terms(_SIGNS.sub(" ", item.source))) if amounts["path"] else set()
+        shared = sum(weight for word, weight in weights.items() if word & words)
+        return "path", amounts["path"] * shared / sum(weights.values())
+
     def opening(item: Evidence) -> tuple[str, float]:
         return "opening", 0.0 if item.ordinal else amounts["opening"]
 
     named = bool(find_identifiers(searched.query.text))
-    return [heading, title, *([] if named else [opening])] if asked else []
+    return [heading, title, path, *([] if named else [opening])] if asked else []
 
 
 def _covered(asked: dict[frozenset[str], float], words: set[str]) -> float:

@@ -211,6 +211,7 @@ def _merged(
 
 # BM25 hits below this share of the best are dropped when vectors should be there and are not.
 CUTOFF_ALONE = 0.5
+WEAK = 0.9  # a best distance beyond this says that vectors find nothing (SPEC T5)
 
 
 def hybrid_search(
@@ -312,9 +313,15 @@ def _rank(
             kinds=query.kinds,
         )
         cutoff = CUTOFF_ALONE if asked.broken else settings.retrieval.text_cutoff
+        distance = _best_distance(candidates, query, index.embedder)
+        notes = list(candidates.notes)
+        if settings.selection.amounts["weak"] and distance is not None and distance > WEAK:
+            weight = max(0.0, settings.retrieval.weight_vector - settings.selection.amounts["weak"])
+            settings = settings.model_copy(update={"retrieval.weight_vector": weight})
+            notes.append(f"the best distance is {distance:.2f}: vectors weigh {weight:.2g}")
         ranked = rank_candidates(candidates, settings, limits, cutoff=cutoff)
         step |= {"before": len(candidates.chunk_ids), "after": len(ranked.ranking)}
-        step["note"] = "; ".join(candidates.notes)
+        step["note"] = "; ".join(notes)
     return candidates, ranked
 
 

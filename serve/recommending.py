@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from core.auth import AuthContext
 from core.budget import TimeLimit, limited_time
+from core.errors import CarrelError
 from core.language.detect import detect_language
 from core.question import checked_question
 from reasoning.recommend.factors import (
@@ -24,6 +26,7 @@ from reasoning.recommend.factors import (
     write_reasons,
 )
 from reasoning.recommend.need import Need, read_need
+from reasoning.recommend.relations import find_relations
 from tools.search import FIND_CANDIDATES
 from tools.toolbox import Toolbox, joined_specs
 from tools.types import ToolError
@@ -70,10 +73,12 @@ def recommended(
         _add_taste(session, auth, found, boxes)
         ranked = score_candidates(found, read, datetime.now(UTC).date())
         chosen = _different(ranked, boxes, k, VARIED if read.has("varied") else DIVERSITY)
+    _note_listed(session, auth, chosen)
     return {
         "items": [_describe(one, read) for one in chosen],
         "constraints": {name: one.model_dump() for name, one in read.constraints.items()},
         "theme": read.theme,
+        "relations": [one.model_dump() for one in find_relations(chosen, found)],
         "warnings": [*session.warnings, *dict.fromkeys(notes)],
     }
 
@@ -91,6 +96,8 @@ def _candidates(
         return [], [str(error)]
     found: dict[str, Suggestion] = {}
     for item in result.evidence:
+        if item.metadata.get("note") == "user":
+            continue  # owners of projects are no projects
         known = found.setdefault(item.document_key, Suggestion(item))
         known.card = item if item is not known.passage else None
     return list(found.values()), result.notes
@@ -105,11 +112,20 @@ def _add_taste(
         rated = session.runs.list_ratings(auth, collection.id, MOST_RATINGS)
         own = [one for one in found if one.collection in ("", name)]
         if rated and own:
-            opinions = [Opinion(one.key, one.title, one.rating == "up") for one in rated]
+            opinions = [Opinion(one.key, one.title, one.rating) for one in rated]
             rows = box.vectors([one.passage.chunk_id for one in own])
             add_taste(
                 own, box.scale(rows @ box.vectors([one.passage for one in rated]).T), opinions
             )
+
+
+def _note_listed(session: Session, auth: AuthContext, chosen: Sequence[Suggestion]) -> None:
+    """Keep what was recommended, of which the share that is looked at and used is told.
+
+    Where nothing can be written, the list is worth more than the figure.
+    """
+    with suppress(CarrelError):
+        session.runs.note_listed(auth, [one.key for one in chosen])
 
 
 def _different(

@@ -1,4 +1,7 @@
-"""Ask the data directory again and again whether it still finds what it holds."""
+"""Ask the data directory again and again whether it still finds what it holds.
+
+Daily it asks as well how well opinions tell what their users like.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import logging
 import threading
 import time
 from contextlib import suppress
+from typing import Any
 
 from langchain_core.messages import HumanMessage
 
@@ -18,9 +22,11 @@ from core.settings import Settings
 from graph.build import build_graph
 from graph.context import Context
 from reasoning.rules.reasoner import RulesReasoner
+from serve.opinions import evaluate_opinions
 from serve.telemetry.logs import CHECKS
 from tools.toolbox import Toolbox
 
+DAY_S = 24 * 3600.0
 FIRST_S = 10.0  # when the start is over: rot that left no trace is found soon, not at leisure
 log = logging.getLogger(CHECKS)
 
@@ -30,7 +36,9 @@ class SelfChecks:
 
     def __init__(self, session: Session, settings: Settings) -> None:
         """Check the session's store; nothing runs before `start`; other settings may follow."""
-        self._maintenance = session.maintenance
+        self._session, self._maintenance = session, session.maintenance
+        self.opinions: dict[str, dict[str, Any]] = {}  # by tenant, as `evaluate_opinions` has them
+        self._evaluated = float("-inf")
         self.settings = settings
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -62,10 +70,24 @@ class SelfChecks:
             log.info("self-check: all is as it was written, and was found (%.0f ms)", spent)
         return problems
 
+    def evaluate(self) -> None:
+        """Evaluate the opinions of every tenant, and log the figures."""
+        self._evaluated = time.monotonic()
+        for tenant in sorted({one.tenant for one in self._session.catalogue.collections()}):
+            try:
+                found = self.opinions[tenant] = evaluate_opinions(self._session, tenant)
+            except Exception:  # nor may this end the thread
+                log.exception("the evaluation of opinions failed")
+                continue
+            if found["users"]:
+                log.info("opinions: AUC %s %s", found["auc"], found["interval"])
+
     def _run(self) -> None:
         seconds = 0.0 if self._maintenance.checking else FIRST_S
         while not self._ended.wait(min(seconds, self.settings.checks.interval_s)):
             self.check()
+            if time.monotonic() - self._evaluated > DAY_S:
+                self.evaluate()
             seconds = self.settings.checks.interval_s
 
 

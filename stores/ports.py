@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stores.lock import OwnerLock
     from stores.runlog.conversations import Conversation, KeptTurn
     from stores.runlog.jobs import JobRows
-    from stores.runlog.runs import DocumentRating, Rating
+    from stores.runlog.runs import DocumentOpinion, DocumentRating, Rating
     from stores.runlog.sources import SourceRows
     from stores.sqlite.access_lists import AccessList
     from stores.sqlite.catalogue import Collection
@@ -574,9 +574,21 @@ class RunLog(Protocol):
         """
 
     def rate_document(
-        self, auth: AuthContext, collection_id: int, document_id: str, rating: Rating
+        self, auth: AuthContext, collection_id: int, document_id: str, rating: DocumentOpinion
     ) -> None:
         """Keep what a caller thinks of a document; raises AbsentError for one they do not see."""
+
+    def note_listed(self, auth: AuthContext, keys: Sequence[str]) -> None:
+        """Keep that documents, by their keys, were recommended to a caller, each once."""
+
+    def opinions_of_all(self, tenant: str, collection_id: int) -> list[tuple[str, str, str]]:
+        """Return (user, first passage, opinion or "listed") of a collection, oldest first.
+
+        It is for figures alone: no reader is shown what others think.
+        """
+
+    def adoption(self, tenant: str) -> dict[str, int]:
+        """Count pairs of a user and a document: `listed`, and of those viewed, adopted, liked."""
 
     def list_ratings(
         self, auth: AuthContext, collection_id: int, most: int = -1

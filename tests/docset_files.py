@@ -140,6 +140,8 @@ def packed_tar(root: Path, target: Path) -> Path:
 
 _MARKDOWN = MarkdownIt().enable("table")
 _HEADING = re.compile(r"^(#{1,3}) (.+)$", re.MULTILINE)
+_PERMALINK = re.compile(r" *\[¶\]\(#[^()]*\)")
+_PERMALINKED = re.compile(r"^(#{1,3}) (.+?) *\[¶\]\(#([^()\s\"]*)", re.MULTILINE)
 _FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
@@ -167,10 +169,21 @@ def _without_myst(text: str) -> str:
 
 
 def _documentation_page(text: str, path: str, project: str) -> Page:
-    headings = [match[2].strip("# `") for match in _HEADING.finditer(_FENCED.sub("", text))]
+    """Make a page whose headings have the ids that their permalinks lead to, as Sphinx writes."""
+    plain = _PERMALINK.sub("", text)
+    headings = [match[2].strip("# `") for match in _HEADING.finditer(_FENCED.sub("", plain))]
     title = headings[0] if headings else Path(path).stem
-    body = _MARKDOWN.render(re.sub(r"\A\s*# .*\n", "", text))
-    names = [Name(title, "Guide"), *(Name(one, "Section", one) for one in headings[1:])]
+    anchors = {
+        match[2].strip("# `"): match[3] for match in _PERMALINKED.finditer(_FENCED.sub("", text))
+    }
+    body = _MARKDOWN.render(re.sub(r"\A\s*# .*\n", "", plain))
+    for name, anchor in anchors.items():
+        shown = re.escape(html.escape(name, quote=False))
+        body = re.sub(rf"<(h[23])>({shown})</h", rf'<\1 id="{anchor}">\2</h', body)
+    names = [
+        Name(title, "Guide", anchors.get(title, "")),
+        *(Name(o, "Section", anchors.get(o, o)) for o in headings[1:]),
+    ]
     return page(title, body, *names, project=project)
 
 

@@ -77,6 +77,9 @@ def questions(
     show: Annotated[
         bool, typer.Option("--show", help="Print the questions whose right page is not first.")
     ] = False,
+    in_framework: Annotated[
+        bool, typer.Option("--in-framework", help="Search in the framework that a row names.")
+    ] = False,
     *,
     options: CallerOptions,
     changes: Set = None,
@@ -90,10 +93,13 @@ def questions(
         found = catalogue.visible_collection(options.auth, collection)
         asked = read_page_questions(file, catalogue.list_documents(options.auth, found))
         with StageBars(as_json) as progress:
-            done = ask_pages(session, options.auth, collection, asked, pipeline, progress)
+            done = ask_pages(
+                *(session, options.auth, collection, asked, pipeline, progress),
+                in_framework=in_framework,
+            )
         warnings = list(session.warnings)
     about = {"file": str(file), "collection": collection, "pipeline": pipeline}
-    result = {**about, **summarise_pages(done), "warnings": warnings}
+    result = {**about, "in_framework": in_framework, **summarise_pages(done), "warnings": warnings}
     if as_json:
         print_json(result)
         return

@@ -10,7 +10,7 @@ from rich.markup import escape
 from cli.arguments import CollectionName, Json, Yes
 from cli.options import CallerOptions, opened_catalogue, storable, with_options
 from cli.terminal.output import ask_to_erase, counted, print_json, stdout
-from stores.runlog.runs import Rating
+from stores.runlog.runs import DocumentOpinion
 
 app = typer.Typer(help="Like and dislike documents; list or reset what you said of them.")
 
@@ -35,12 +35,22 @@ def dislike(
     _rate(document, options, collection, "down")
 
 
-def _rate(document: str, options: CallerOptions, collection: str, rating: Rating) -> None:
+@app.command("use")
+@with_options
+def use(
+    document: DocumentId, options: CallerOptions, collection: CollectionName = "default"
+) -> None:
+    """Say that you use what a document is about, which counts as a like."""
+    _rate(document, options, collection, "adopted")
+
+
+def _rate(document: str, options: CallerOptions, collection: str, rating: DocumentOpinion) -> None:
     auth = options.auth
     with opened_catalogue(options.settings()) as opened:
         found = opened.catalogue.visible_collection(auth, storable(collection))
         opened.runs.rate_document(auth, found.id, storable(document), rating)
-    stdout().print(escape(f"{document} is {'liked' if rating == 'up' else 'disliked'}"))
+    named = {"up": "liked", "down": "disliked"}.get(rating, rating)
+    stdout().print(escape(f"{document} is {named}"))
 
 
 @app.command("list")
@@ -57,7 +67,7 @@ def list_ratings(
         print_json({"ratings": [one.describe() for one in rated]})
         return
     for one in rated:
-        stdout().print(escape(f"{one.rating:<5}{one.document_id}  {one.title}"))
+        stdout().print(escape(f"{one.rating:<8}{one.document_id}  {one.title}"))
 
 
 @app.command("reset")

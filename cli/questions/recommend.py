@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from cli.arguments import Json
+from cli.arguments import Json, path_option
 from cli.options import AskOptions, opened, storable, with_options
 from cli.terminal.answer import shortened
-from cli.terminal.output import print_json, stdout, warn
+from cli.terminal.output import checked_out, print_json, stdout, warn, write_files
+from display.relations import WORDS, relations_drawing
 from serve.recommending import MOST_ITEMS, recommended
 
 BAR = 10  # cells of a bar
@@ -27,6 +29,9 @@ def recommend(
     compare: Annotated[
         bool, typer.Option("--compare", help="Print the table that compares them alone.")
     ] = False,
+    graph: Annotated[
+        Path | None, path_option("--graph", "Draw how they are related, an .svg file.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Recommend documents for a need: projects, books, whatever a collection has.
@@ -35,10 +40,14 @@ def recommend(
     does not say of itself is not so.
     """
     settings = options.settings()
+    if graph is not None:
+        checked_out(graph, (".svg",))
     with opened(settings) as session:
         found = recommended(
             session, options.auth, storable(need), options.collections, k, options.filters
         )
+    if graph is not None:
+        write_files({graph: relations_drawing(found["relations"])})
     if as_json:
         print_json(found)
         return
@@ -48,6 +57,8 @@ def recommend(
         _print_items(found["items"])
     if found["items"]:
         stdout().print(_comparison(found["items"]))
+        for one in found["relations"] if not compare else ():
+            stdout().print(escape(f"{one['title']} {WORDS[one['kind']]} {one['target']}"))
     else:
         stdout().print("nothing meets this need")
     for warning in found["warnings"]:

@@ -128,6 +128,9 @@ FACTOR_AMOUNTS = {
     "title": 0.0,  # by the share of the query's words that the title has
     "opening": 0.0,  # the beginning of a document, for a question that names no code
     "page": 0.0,  # by the mean score of the best passages of the document
+    "path": 0.0,  # by the share of the query's words that the path of the document has
+    "cut": 0.0,  # the distance beyond which hits without a word of the query go; 0 for none
+    "weak": 0.0,  # what vectors lose to words where no hit is nearer than .9 (SPEC T5)
     "headings": 0.0,  # the weight of words that headings of the best hits add to the search
     "retry": 0.0,  # what vectors lose to words when a rewritten question is searched (SPEC T6)
     "order": 0.0,  # log odds that a sentence loses for each .1 its passage lies behind the best

@@ -17,17 +17,18 @@ from core.errors import CallerError
 from core.settings_sources import variables
 from ingest.connectors.types import Credential
 
-Kind = Literal["folder", "web", "git", "imap", "webdav", "s3", "loader"]
+Kind = Literal["folder", "web", "git", "imap", "webdav", "s3", "loader", "projects"]
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(("http", "https"), "web"),
     **dict.fromkeys(("git+http", "git+https", "git+file"), "git"),
     **dict.fromkeys(("imap", "imaps"), "imap"),
     **dict.fromkeys(("webdav", "webdavs"), "webdav"),
+    **dict.fromkeys(("projects+http", "projects+https", "projects+file"), "projects"),
     "s3": "s3",
 }
 FORMS = (
     "a folder, https://…, git+https://…, git+file://…, imaps://USER@HOST/FOLDER, webdavs://…,"
-    " s3://BUCKET/PREFIX or loader:MODULE.CLASS"
+    " s3://BUCKET/PREFIX, projects+https://…, projects+file://… or loader:MODULE.CLASS"
 )
 LACKING = f"run `{install_command('connectors')}`, or install that package"
 LONGEST = 2000  # characters, as browsers take; chosen, not measured
@@ -50,7 +51,7 @@ class Address:
     @property
     def is_local(self) -> bool:
         """Tell whether it names files or programs of this machine."""
-        return self.parts.scheme in ("", "git+file")
+        return self.parts.scheme in ("", "git+file", "projects+file")
 
     @property
     def host(self) -> str:
@@ -90,7 +91,8 @@ def parse_address(name: str, text: str) -> Address:
     _check_parts(name, parts)
     if kind == "git" and parts.scheme == "git+file":
         return Address(kind, text, unquote(parts.path), parts=parts)
-    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="")
+    scheme = parts.scheme.removeprefix("projects+")
+    bare = parts._replace(scheme=scheme, netloc=parts.netloc.rpartition("@")[2], fragment="")
     return Address(kind, text, urlunsplit(bare), unquote(parts.username or ""), parts)
 
 
@@ -110,7 +112,7 @@ def _check_parts(name: str, parts: SplitResult) -> None:
         what = f"'{named[0]}'" if named else "a password"
         hint = f"leave it out and set {wanted} in the environment"
         raise CallerError(f"an address has no secret in it, and this one has {what}", hint=hint)
-    if not parts.hostname and parts.scheme != "git+file":
+    if not parts.hostname and not parts.scheme.endswith("+file"):
         raise CallerError("an address names a host", value=parts.geturl())
     if parts.scheme.startswith("imap") and not parts.username:
         hint = "write imaps://USER@HOST/FOLDER"

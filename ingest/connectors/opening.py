@@ -69,6 +69,7 @@ PLACES = {
     "webdav": ("stores", "WebDavConnector"),
     "s3": ("stores", "BucketConnector"),
     "loader": ("loader", "LoaderConnector"),
+    "projects": ("projects", "ProjectsConnector"),
 }
 
 

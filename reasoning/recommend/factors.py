@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.language.detect import detect_language
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
 from core.types import Claim, Evidence
@@ -23,6 +24,7 @@ from reasoning.recommend.roles import (
     tables,
     value_of,
 )
+from reasoning.rules.lexicon import lexicon
 from reasoning.rules.records.schema import label_of
 from reasoning.verification import unsupported_reason
 
@@ -31,17 +33,24 @@ LONGEST_QUOTE = 300  # characters; a longer sentence is cut by nobody and left o
 # Fields that speak for a document, in this order.
 TELLING = ("licence", "language", "stars", "ratings", "rating", "updated", "maturity", "platform",
            "pages", "downloads", "documentation")  # fmt: skip
-_ROW = re.compile(r"^(?P<label>[^\n:：]{1,60})[:：]\s*(?P<value>[^\n]+)$", re.MULTILINE)
+ROW = re.compile(r"^(?P<label>[^\n:：]{1,60})[:：]\s*(?P<value>[^\n]+)$", re.MULTILINE)
 
 
 def write_reasons(one: Suggestion, need: Need, theme: str) -> list[dict[str, Any]]:
     """Return the sentence that fits best, and the fields that constraints and factors rest on."""
     claims = [*_best_sentence(one, theme), *_rows(one, need)]
-    liked = [{"text": f"Because you liked {one.liked}.", "citations": []}] if one.liked else []
-    return liked + [
+    first = [{"text": _because(one, need), "citations": []}] if one.because else []
+    return first + [
         {"text": claim.text, "citations": [cited.model_dump() for cited in claim.citations]}
         for claim in claims[:MOST_REASONS]
     ]
+
+
+def _because(one: Suggestion, need: Need) -> str:
+    """Say what its user thinks of the document, or of the one that it is most like."""
+    rating, title = one.because or ("", "")
+    message = lexicon(detect_language(need.text)).message(f"because_{rating}")
+    return message.format(title=title)
 
 
 def _best_sentence(one: Suggestion, theme: str) -> list[Claim]:
@@ -74,7 +83,7 @@ def _rows(one: Suggestion, need: Need) -> list[Claim]:
     order = [*asked, *names]
     rows = [
         (order.index(label), match)
-        for match in _ROW.finditer(card.text)
+        for match in ROW.finditer(card.text)
         if (label := match["label"].strip().casefold()) in order
         # The language that a text is in is seen, and no reason unless it is asked for.
         and (label in asked or match["value"].strip() != card.language)
@@ -132,7 +141,7 @@ class Suggestion:
     factors: dict[str, float] = field(default_factory=dict)
     taste: float = 0.0  # -1..1, from what the user liked and disliked
     disliked: bool = False
-    liked: str = ""  # the title of what it is most like
+    because: tuple[str, str] | None = None  # the opinion that speaks for it most: rating and title
     score: float = 0.0
 
     @property
@@ -164,12 +173,16 @@ def score_candidates(candidates: Sequence[Suggestion], need: Need, today: date) 
     return sorted(kept, key=lambda one: (-one.score, one.passage.source))
 
 
+# What an opinion says for a document: to look at one says little. Chosen, not measured.
+OPINIONS = {"up": 1.0, "adopted": 1.0, "viewed": 0.3, "down": -1.0}
+
+
 class Opinion(NamedTuple):
-    """Say whether a user likes a document, by its key and title."""
+    """Say what a user thinks of a document, by its key and title: a name of OPINIONS."""
 
     key: str
     title: str
-    likes: bool
+    rating: str
 
 
 def add_taste(
@@ -180,16 +193,26 @@ def add_taste(
     `likeness`, 0..1, has a row for each suggestion and a column for each opinion. However many of
     them there are, `taste` stays within −1..1; one on the document itself is all of it.
     """
-    likes = np.array([one.likes for one in opinions])
-    alike = np.clip((likeness - UNLIKE) / (1 - UNLIKE), 0.0, 1.0)
-    own = {one.key: 1.0 if one.likes else -1.0 for one in opinions}
-    for row, one in zip(alike, suggestions, strict=True):
-        liked, disliked = row * likes, row * ~likes
+    # Of several on one document what was said of it goes before that it was looked at.
+    ordered = sorted(opinions, key=lambda one: abs(OPINIONS[one.rating]))
+    own = {one.key: OPINIONS[one.rating] for one in ordered}
+    counts, best = tastes(likeness, [one.rating for one in opinions])
+    for one, taste, place in zip(suggestions, counts, best, strict=True):
         one.disliked = own.get(one.key) == -1
-        one.taste = own.get(one.key, float(liked.max() - disliked.max()))
+        one.taste = own.get(one.key, float(taste))
         if one.taste > 0:
-            title = opinions[int(liked.argmax())].title
-            one.liked = "it" if one.key in own else f"“{title}”"
+            nearest = opinions[int(place)]
+            one.because = nearest.rating, nearest.title
+
+
+def tastes(likeness: Rows, ratings: Sequence[str]) -> tuple[Rows, Rows]:
+    """Return for each row what the nearest opinions for and against it make of it, −1..1.
+
+    And the column of the nearest one that speaks for it.
+    """
+    weights = np.array([OPINIONS[one] for one in ratings])
+    alike = np.clip((likeness - UNLIKE) / (1 - UNLIKE), 0.0, 1.0) * weights
+    return alike.max(axis=1).clip(min=0) + alike.min(axis=1).clip(max=0), alike.argmax(axis=1)
 
 
 def is_met(constraint: Constraint, value: float | None) -> bool:

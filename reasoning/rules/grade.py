@@ -13,7 +13,7 @@ from core.settings import Settings
 from core.types import AnswerSpan, Evidence, Grade
 from languages.language import find_language
 from reasoning.rules.answering.blocks import announces, follows
-from reasoning.rules.answering.documentation import asked_definitions
+from reasoning.rules.answering.documentation import asked_definitions, says_identifier
 from reasoning.rules.answering.features import LEAST_LEXICAL
 from reasoning.rules.answering.headings import heading_of
 from reasoning.rules.answering.named import is_entry, lacking_things, terms_above, terms_before
@@ -59,7 +59,16 @@ def grade(
 
 
 def _defining(wanted: QueryTerms, evidence: Sequence[Evidence], grades: list[Grade]) -> list[Grade]:
-    """Let what defines the name asked about answer: its signature says so without a sentence."""
+    """Let what defines the name asked about answer: its signature says so without a sentence.
+
+    What says no identifier of the question answers nothing.
+    """
+    grades = [
+        one.model_copy(update={"grade": RELATED, "reason": f"of another name; {one.reason}"})
+        if one.grade > RELATED and not says_identifier(wanted, item)
+        else one
+        for item, one in zip(evidence, grades, strict=True)
+    ]
     names = {one.item.evidence_id: one.name for one in asked_definitions(wanted, evidence)}
     return [
         one.model_copy(update={"grade": ANSWERS, "reason": f"it defines {name}; {one.reason}"})

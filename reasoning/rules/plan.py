@@ -15,6 +15,7 @@ from models.embeddings import Embedder, serves
 from reasoning.planning.slots import filled, slots_in
 from reasoning.question_words import similarity
 from reasoning.rules.answering.summaries import SUMMARISE
+from reasoning.rules.level import without_level
 from reasoning.rules.lexicon import STEERING, lexicon
 from reasoning.rules.records.schema import schema_of
 
@@ -41,8 +42,9 @@ def plan(
         chosen = choose_tools(known, understanding.language, tools, embedder)
         # One part is the whole question: it is searched for just as it was written.
         alone = len(understanding.parts) == 1 and not part.about and wants != "topic"
-        query = understanding.question if alone else part.search_text
-        searched = understanding.question if alone else known.search_text
+        words = lexicon(understanding.language)
+        query = without_level(understanding.question if alone else part.search_text, words)
+        searched = query if alone else without_level(known.search_text, words)
         questions.append(
             SubQuestion(
                 id=f"q{number}",

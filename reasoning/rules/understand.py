@@ -291,7 +291,7 @@ def _intent(question: str, words: Lexicon) -> Intent:
     """Tell a wish for a list of works from a question: it says so, or names only an audience."""
     if words.search("recommend", question):
         return "recommend"
-    asks = words.is_question(question)
+    asks = words.is_question(question) or words.starts("explains", question)
     return "recommend" if words.search("audience", question) and not asks else "fact"
 
 

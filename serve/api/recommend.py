@@ -11,19 +11,23 @@ from pydantic import ConfigDict, Field
 
 from core.auth import AuthContext
 from core.metadata import parse_filters
+from display.relations import relations_drawing
 from serve.api.documents import CollectionName
 from serve.questions import Storable
 from serve.recommending import MOST_ITEMS, recommended
 from serve.runs.following import cancel_when_gone
 from serve.searching import Collections, Filters
-from serve.services import AppState, Caller, Services
-from stores.runlog.runs import Rating
+from serve.services import Admin, AppState, Caller, Services
+from stores.runlog.runs import DocumentOpinion
 
 router = APIRouter(prefix="/api/v1/recommend", tags=["search"])
 
 
 class RecommendRequest(Storable):
-    """Say what is needed; `k` documents at most, which meet all filters of `where`."""
+    """Say what is needed; `k` documents at most, which meet all filters of `where`.
+
+    With `draw`, the graph of their relations comes as SVG.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -31,16 +35,17 @@ class RecommendRequest(Storable):
     collection: Collections = "default"
     k: int = Field(10, ge=1, le=MOST_ITEMS)
     where: Filters = Field(default_factory=list)
+    draw: bool = False
 
 
 class RatedDocument(Storable):
-    """Like a document ("up"), or dislike it."""
+    """Like a document ("up"), dislike it, or tell that it was looked at or is in use."""
 
     model_config = ConfigDict(extra="forbid")
 
     document_id: Annotated[str, Field(max_length=1000)]
     collection: Annotated[str, Field(max_length=64)] = "default"
-    rating: Rating
+    rating: DocumentOpinion
 
 
 @router.post("", response_model=None)
@@ -48,13 +53,14 @@ async def recommend(
     body: RecommendRequest, request: Request, auth: Caller, services: Services
 ) -> Response:
     """Return documents with their factors and reasons, as `carrel recommend --json` does."""
-    work = partial(_recommend_and_record, services, auth, body)
+    work = partial(recommend_on_record, services, auth, body)
     return JSONResponse(await cancel_when_gone(request, services.runner.do(auth, work)))
 
 
-def _recommend_and_record(
+def recommend_on_record(
     services: AppState, auth: AuthContext, body: RecommendRequest
 ) -> dict[str, Any]:
+    """Recommend, and record the passages that were cited."""
     found = recommended(
         services.session, auth, body.need, body.collection, body.k, where=body.where
     )
@@ -68,6 +74,8 @@ def _recommend_and_record(
         evidence=list(dict.fromkeys(one["chunk_id"] for one in cited)),
         **services.audit.question(body.need),
     )
+    if body.draw:
+        found["drawing"] = relations_drawing(found["relations"])
     return found
 
 
@@ -86,7 +94,7 @@ async def ratings(
 
 @router.put("/ratings", status_code=204, response_class=Response)
 async def rate(body: RatedDocument, auth: Caller, services: Services) -> None:
-    """Like or dislike a document; a later opinion replaces it."""
+    """Say what the caller thinks of a document or does with it; a later opinion replaces it."""
 
     def save() -> None:
         found = services.session.catalogue.visible_collection(auth, body.collection)
@@ -99,3 +107,17 @@ async def rate(body: RatedDocument, auth: Caller, services: Services) -> None:
 async def reset(auth: Caller, services: Services) -> None:
     """Forget all that the caller likes and dislikes."""
     await services.runner.do(auth, lambda: services.runs.delete_ratings(auth))
+
+
+@router.get("/figures")
+async def figures(auth: Admin, services: Services) -> dict[str, Any]:
+    """Tell how much of what was recommended is looked at and used; needs the admin's role.
+
+    Each pair of a user and a document counts once. `evaluation` is of the last night.
+    """
+    counts = await services.runner.do(auth, lambda: services.runs.adoption(auth.tenant))
+    shares = {
+        name: round(counts[of] / counts["listed"], 4) if counts["listed"] else None
+        for name, of in (("click_through", "viewed"), ("adoption", "adopted"))
+    }
+    return {**counts, **shares, "evaluation": services.checks.opinions.get(auth.tenant)}

@@ -9,6 +9,7 @@ const PLACES = [
   // hash, name in the bar, module, who sees it
   ["ask", "Ask", "./views/ask.js", () => true],
   ["search", "Search", "./views/search.js", () => true],
+  ["recommend", "Recommend", "./views/recommend.js", () => true],
   ["documents", "Documents", "./views/documents.js", () => true],
   ["memory", "Memory", "./views/memory.js", () => true],
   ["admin", "Admin", "./views/admin.js", (me) => me.may.admin],

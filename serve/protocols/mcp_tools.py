@@ -1,4 +1,4 @@
-"""Tools of the Model Context Protocol: search, fetch, ask, plan and collections, for any client.
+"""Tools of the Model Context Protocol: search, recommend, fetch, ask, plan, collections.
 
 They are the same over stdio, where the local user asks, and over HTTP at `/mcp`, where every
 request carries a key.
@@ -24,8 +24,10 @@ from core.budget import Usage
 from core.distribution import program_version
 from core.errors import CarrelError, shorten
 from core.question import checked_question
+from serve.api.recommend import RecommendRequest, recommend_on_record
 from serve.errors import explained, new_id
 from serve.questions import Question, storable
+from serve.recommending import MOST_ITEMS
 from serve.searching import describe_passages, passages_on_record, search_on_record
 from serve.services import AppState, caller, check_standing
 from serve.telemetry.logs import log
@@ -86,6 +88,17 @@ class McpTools:
     ) -> dict[str, Any]:
         """Read a document, or a passage of it with what stands around it, by its id."""
         return await self._do(ctx, lambda auth: self._document(auth, id))
+
+    async def recommend(
+        self,
+        need: str,
+        ctx: Asked,
+        collection: Name = "default",
+        k: Annotated[int, Field(ge=1, le=MOST_ITEMS)] = 10,
+    ) -> dict[str, Any]:
+        """Recommend the documents that meet a need (projects, books …), with cited reasons."""
+        body = RecommendRequest(need=need, collection=collection, k=k)
+        return await self._do(ctx, lambda auth: recommend_on_record(self._services, auth, body))
 
     async def ask(self, question: str, ctx: Asked, collection: Name = "default") -> CallToolResult:
         """Answer a question from a collection, with citations, or refuse it honestly."""
@@ -173,7 +186,8 @@ def make_mcp(services: AppState, verify: Verify) -> MCPServer[Any]:
         "carrel", version=program_version(), instructions=INSTRUCTIONS, log_level="ERROR"
     )
     tools = McpTools(services, verify)
-    for tool in (tools.search, tools.fetch, tools.ask, tools.plan, tools.collections):
+    every = (tools.search, tools.recommend, tools.fetch, tools.ask, tools.plan, tools.collections)
+    for tool in every:
         server.add_tool(tool, annotations=READS)
     return server
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Literal, NamedTuple
 
@@ -222,8 +222,18 @@ class FeedbackNotes(CataloguePart):
         )
 
 
-# In front of the key of a document, where opinions on runs have the id of one.
-PREFIX = "document:"
+# What a user thinks of a document or does with it. Before its key, where opinions on runs have the
+# id of one, stands what it is, so that each is kept once for each user and document.
+DocumentOpinion = Literal["up", "down", "viewed", "adopted"]
+PREFIXES: dict[str, str] = {
+    "up": "document:", "down": "document:", "viewed": "viewed:", "adopted": "adopted:",
+}  # fmt: skip
+LISTED = "listed:"
+_KIND = "substr(n.run_id, 1, instr(n.run_id, ':') - 1)"
+_OPINION = f"CASE {_KIND} WHEN 'document' THEN n.rating ELSE {_KIND} END"
+_OF_DOCUMENT = "d.key = substr(n.run_id, instr(n.run_id, ':') + 1)"
+_PASSAGE = """(SELECT c.chunk_id FROM chunks c WHERE c.document = d.id
+    ORDER BY c.kind = 'record', c.ordinal LIMIT 1)"""
 
 
 class DocumentRating(NamedTuple):
@@ -232,7 +242,7 @@ class DocumentRating(NamedTuple):
     key: str
     document_id: str
     title: str
-    rating: Rating
+    rating: DocumentOpinion
     created_at: str
     passage: str
 
@@ -245,7 +255,7 @@ class Ratings(FeedbackNotes):
     """Keep one opinion for each user and document; a later one replaces it."""
 
     def rate_document(
-        self, auth: AuthContext, collection_id: int, document_id: str, rating: Rating
+        self, auth: AuthContext, collection_id: int, document_id: str, rating: DocumentOpinion
     ) -> None:
         condition, parameters = permission_filter(auth, collection_id)
         shown = shown_id(self._database.read(), auth, collection_id)
@@ -255,7 +265,21 @@ class Ratings(FeedbackNotes):
         )
         if row is None:
             raise AbsentError("there is no such document in this collection", value=document_id)
-        self.save_feedback(auth.tenant, auth.user, f"{PREFIX}{row['key']}", rating, "")
+        kept: Rating = "down" if rating == "down" else "up"
+        self.save_feedback(auth.tenant, auth.user, f"{PREFIXES[rating]}{row['key']}", kept, "")
+
+    def note_listed(self, auth: AuthContext, keys: Sequence[str]) -> None:
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        with self._database.write() as connection:
+            for key in keys:
+                added = connection.execute(
+                    """INSERT OR IGNORE INTO feedback (run_id, tenant, user, rating, comment,
+                       created_at) VALUES (?, ?, ?, 'up', '', ?)""",
+                    (f"{LISTED}{key}", auth.tenant, auth.user, now),
+                ).rowcount
+                if added:
+                    which = "(n.run_id, n.tenant, n.user) = (?, ?, ?)"
+                    sign(connection, "feedback", which, f"{LISTED}{key}", auth.tenant, auth.user)
 
     def list_ratings(
         self, auth: AuthContext, collection_id: int, most: int = -1
@@ -263,24 +287,50 @@ class Ratings(FeedbackNotes):
         condition, parameters = permission_filter(auth.rights, collection_id)
         shown = shown_id(self._database.read(), auth, collection_id)
         rows = self._all(
-            f"""SELECT d.key, {shown} AS document_id, d.title, n.rating, n.created_at,
-                    (SELECT c.chunk_id FROM chunks c WHERE c.document = d.id
-                     ORDER BY c.kind = 'record', c.ordinal LIMIT 1) AS passage
-                FROM feedback n CROSS JOIN documents d ON n.run_id = '{PREFIX}' || d.key
+            f"""SELECT d.key, {shown} AS document_id, d.title, {_OPINION} AS rating,
+                    n.created_at, {_PASSAGE} AS passage
+                FROM feedback n CROSS JOIN documents d ON {_OF_DOCUMENT}
                 WHERE n.tenant = :own_tenant AND n.user = :own_user AND n.sum IS {OPINION}
-                    AND {condition}
+                    AND instr(n.run_id, ':') > 0 AND {_KIND} <> 'listed' AND {condition}
                 ORDER BY n.created_at DESC, n.id DESC LIMIT :most""",
             {**parameters, "own_tenant": auth.tenant, "own_user": auth.user, "most": most},
         )
         return [DocumentRating(*row) for row in rows if row["passage"] is not None]
 
     def delete_ratings(self, auth: AuthContext) -> int:
+        own = "DELETE FROM feedback WHERE tenant = ? AND user = ? AND instr(run_id, ':') > 0"
         with self._database.write() as connection:
-            return connection.execute(
-                f"""DELETE FROM feedback WHERE tenant = ? AND user = ?
-                    AND substr(run_id, 1, {len(PREFIX)}) = '{PREFIX}'""",
-                (auth.tenant, auth.user),
-            ).rowcount
+            listed = f"{own} AND run_id LIKE '{LISTED}%'"
+            connection.execute(listed, (auth.tenant, auth.user))
+            return connection.execute(own, (auth.tenant, auth.user)).rowcount
+
+    def opinions_of_all(self, tenant: str, collection_id: int) -> list[tuple[str, str, str]]:
+        rows = self._all(
+            f"""SELECT n.user, {_PASSAGE} AS passage, {_OPINION} AS rating
+                FROM feedback n CROSS JOIN documents d ON {_OF_DOCUMENT}
+                WHERE n.tenant = ? AND n.sum IS {OPINION} AND instr(n.run_id, ':') > 0
+                    AND d.collection_id = ?
+                ORDER BY n.user, n.id""",
+            (tenant, collection_id),
+        )
+        return [tuple(row) for row in rows if row["passage"] is not None]
+
+    def adoption(self, tenant: str) -> dict[str, int]:
+        def also(kind: str) -> str:
+            return f"""EXISTS (SELECT 1 FROM feedback m WHERE m.tenant = n.tenant
+                AND m.user = n.user AND m.run_id = '{kind}:' || substr(n.run_id, {len(LISTED) + 1})
+                AND m.rating = 'up')"""
+
+        row = self._one(
+            f"""SELECT count(DISTINCT n.user) AS users, count(*) AS listed,
+                    coalesce(sum({also("viewed")}), 0) AS viewed,
+                    coalesce(sum({also("adopted")}), 0) AS adopted,
+                    coalesce(sum({also("document")}), 0) AS liked
+                FROM feedback n WHERE n.tenant = ? AND n.run_id LIKE '{LISTED}%'
+                    AND n.sum IS {OPINION}""",
+            (tenant,),
+        )
+        return dict(row)
 
 
 def changed_since(run: RunRecord, catalogue: Catalogue, auth: AuthContext) -> list[str]:

@@ -344,7 +344,8 @@ def mcp(names: Names) -> Iterator[Probe]:
         accepted = {"Accept": "application/json, text/event-stream"}
         return Probe("/mcp", {"json": body, "headers": accepted})
 
-    for tool, text in (("ask", "question"), ("plan", "question"), ("search", "query")):
+    asked = {"ask": "question", "plan": "question", "search": "query", "recommend": "need"}
+    for tool, text in asked.items():
 
         def make(collection: str, given: str, tool: str = tool, text: str = text) -> Probe:
             return call(tool, **{text: given, "collection": collection})
@@ -355,7 +356,8 @@ def mcp(names: Names) -> Iterator[Probe]:
 
 def recommendations(names: Names) -> Iterator[Probe]:
     def make(collection: str, need: str) -> Probe:
-        return Probe("/api/v1/recommend", {"json": {"need": need, "collection": collection}})
+        body = {"need": need, "collection": collection, "draw": True}
+        return Probe("/api/v1/recommend", {"json": body})
 
     yield from question_probes(names, make)
 
@@ -473,6 +475,7 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("GET", "/api/v1/recommend/ratings"): in_collection("/api/v1/recommend/ratings"),
     ("PUT", "/api/v1/recommend/ratings"): rating,
     ("DELETE", "/api/v1/recommend/ratings"): single("/api/v1/recommend/ratings"),
+    ("GET", "/api/v1/recommend/figures"): single("/api/v1/recommend/figures"),
     ("GET", "/api/v1/runs"): single("/api/v1/runs"),
     ("GET", "/api/v1/runs/{run_id}"): by_id("run", "/api/v1/runs/{}"),
     ("GET", "/api/v1/graph.svg"): single("/api/v1/graph.svg"),

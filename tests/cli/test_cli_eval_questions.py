@@ -55,6 +55,12 @@ def test_questions_are_ranked_timed_and_grouped(carrel: Carrel, collection: Path
         "Kite": 1, "kite": 1, "unknown": 1,
     }  # fmt: skip
     assert sum(result["ranks"].values()) == sum(result["ranks_before"].values()) == 3
+    within = carrel(
+        *("eval", "questions", file, "-c", "kites", "--json", "--in-framework"),
+        data=collection / "data",
+    ).json
+    assert within["in_framework"] and within["framework_top1"] == 1.0
+    assert not any("Ocean" in page for page in within["questions"][2]["found"])
     shown = carrel("eval", "questions", file, "-c", "kites", "--show", data=collection / "data").out
     assert "before re-ranking" in shown and "waves" in shown
 

@@ -20,6 +20,8 @@ PROJECTS = [
     ("wikibox", "A wiki for small teams.",
      {"license": "AGPL-3.0", "stars": 400, "platforms": ["Docker", "PHP"]}),
     ("chartling", "Draws charts in the browser.", {"license": "MIT", "language": "JavaScript"}),
+    ("kvint", "A document editor that works with Docker and chartling, instead of Google Docs.",
+     {"license": "MIT", "language": "Go", "stars": 30, "depends_on": ["chartling", "zlib"]}),
 ]  # fmt: skip
 ROWS = "".join(
     json.dumps({"_id": name, "title": name, "text": text, "metadata": fields}) + "\n"
@@ -121,3 +123,39 @@ def test_needs_that_cannot_be_met_are_explained(carrel: Carrel, data: Path) -> N
     tea = carrel("recommend", "how to brew tea", "-c", "prose", "--json", data=data).json
     assert tea["items"][0]["factors"].keys() == {"fit"}
     assert tea["items"][0]["reasons"][0]["citations"]
+
+
+def test_relations_are_told_and_drawn(carrel: Carrel, data: Path, tmp_path: Path) -> None:
+    need = ("recommend", "document editor, charts in the browser", "-c", "projects")
+    found = carrel(*need, "--json", data=data).json
+    told = {(one["title"], one["kind"], one["target"]) for one in found["relations"]}
+    assert {
+        ("kvint", "depends_on", "zlib"), ("kvint", "depends_on", "chartling"),
+        ("kvint", "instead_of", "Google Docs"), ("kvint", "works_with", "Docker"),
+        ("kvint", "works_with", "chartling"),
+    } <= told  # fmt: skip
+    assert all(one["citations"][0]["quote"] for one in found["relations"])
+    ids = {one["target"]: one["target_id"] for one in found["relations"]}
+    assert (ids["chartling"], ids["zlib"]) == ("chartling", None)
+    drawn = tmp_path / "graph.svg"
+    assert "kvint instead of Google Docs" in carrel(*need, "--graph", drawn, data=data).out
+    assert drawn.read_text().startswith("<svg") and "Google Docs" in drawn.read_text()
+    carrel(*need, "--graph", tmp_path / "graph.txt", data=data).failed(2, ".svg")
+
+
+def test_use_is_counted_and_likes_are_evaluated(carrel: Carrel, data: Path) -> None:
+    need = ("recommend", "JSON parser", "-c", "projects", "--json")
+    shown = [one["document_id"] for one in carrel(*need, data=data).json["items"]]
+    assert {"fastjson", "gojson"} <= set(shown)
+    carrel("feedback", "use", "gojson", "-c", "projects", data=data)
+    first = carrel(*need, data=data).json["items"][0]
+    assert first["document_id"] == "gojson"
+    assert first["reasons"][0]["text"] == "Because you use “gojson”."
+    kept = carrel("feedback", "list", "-c", "projects", "--json", data=data).json["ratings"]
+    assert [(one["document_id"], one["rating"]) for one in kept] == [("gojson", "adopted")]
+    assert "nobody has likes" in carrel("eval", "opinions", data=data).out
+    carrel("feedback", "like", "fastjson", "-c", "projects", data=data)
+    found = carrel("eval", "opinions", "--json", data=data).json
+    assert (found["users"], found["likes"]) == (1, 2) and 0 <= found["auc"] <= 1
+    assert "2 opinions forgotten" in carrel("feedback", "reset", "-y", data=data).out
+    assert carrel("eval", "opinions", "--json", data=data).json["users"] == 0

@@ -199,6 +199,25 @@ def test_one_opinion_on_a_document_for_each_user_who_sees_it(shelf: Shelf) -> No
     assert (runs.delete_ratings(EVE), runs.delete_ratings(ANN)) == (0, 1)
 
 
+def test_what_was_recommended_is_counted_once_for_each_user(shelf: Shelf) -> None:
+    runs, here = shelf.runs, shelf.collection.id
+    shelf.write(shelf.row("d", "The reed bends."), shelf.row("e", "The oak does not."))
+    runs.rate_document(ANN, here, "d", "viewed")
+    [mine] = runs.list_ratings(ANN, here)
+    assert mine.rating == "viewed"
+    for _ in range(2):
+        runs.note_listed(ANN, [mine.key, "other"])
+    runs.rate_document(ANN, here, "d", "down")
+    runs.rate_document(ANN, here, "e", "adopted")  # which was not listed
+    assert runs.adoption("acme") == {
+        "users": 1, "listed": 2, "viewed": 1, "adopted": 0, "liked": 0,
+    }  # fmt: skip
+    assert runs.adoption("rival")["listed"] == 0
+    told = {opinion for _, _, opinion in runs.opinions_of_all("acme", here)}
+    assert told == {"viewed", "listed", "down", "adopted"}
+    assert (runs.delete_ratings(ANN), runs.adoption("acme")["listed"]) == (3, 0)
+
+
 def test_one_opinion_on_a_run_for_each_user(kept: Store) -> None:
     kept.runs.save_feedback("acme", "ann", "abc1", "up", "good")
     kept.runs.save_feedback("acme", "ann", "abc1", "down", "no, bad")

@@ -14,7 +14,7 @@ TOOL = "{name: search_books, purpose: Books by their topic.}"
 
 
 def test_the_built_in_profiles_are_sound() -> None:
-    assert built_in_profiles() == ["default", "library", "techdocs", "xpay"]
+    assert built_in_profiles() == ["default", "library", "projects", "techdocs", "xpay"]
     for name in built_in_profiles():
         profile = load_profile(name)
         assert profile.name == name
@@ -61,5 +61,5 @@ def test_a_broken_profile_is_one_line(tmp_path: Path, content: bytes, message: s
 
 @pytest.mark.parametrize("name", ["unheard", "", "../profiles/default", "a/b.yaml", "~"])
 def test_an_unknown_profile_is_answered_with_the_known_ones(name: str) -> None:
-    with pytest.raises(CallerError, match="Built-in: default, library, techdocs, xpay"):
+    with pytest.raises(CallerError, match="Built-in: default, library, projects, techdocs, xpay"):
         load_profile(name)

@@ -100,4 +100,5 @@ def test_semantic_bounds_must_agree() -> None:
 @pytest.mark.parametrize("name", built_in_profiles())
 def test_built_in_profiles_have_a_valid_chunker(name: str) -> None:
     settings, _ = load_settings({"data": Path("unused")}, load_profile(name).settings)
-    assert settings.ingest.chunker == ("structural" if name == "techdocs" else "sentence")
+    structural = name in ("projects", "techdocs")
+    assert settings.ingest.chunker == ("structural" if structural else "sentence")

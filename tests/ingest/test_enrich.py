@@ -128,3 +128,22 @@ def test_digest_keeps_its_parts_apart_and_survives_odd_characters() -> None:
 
 def test_tokens_are_never_zero() -> None:
     assert [estimate_tokens(text) for text in ("", "a", "x" * 40, "茶" * 4)] == [1, 1, 10, 3]
+
+
+def test_english_names_in_addresses_stand_beside_headings_in_another_script() -> None:
+    entries = [
+        {"name": "复数", "anchor": "complex-numbers"},
+        {"name": "Файлы static", "anchor": "static-files"},
+    ]
+    given = {"source": "notes/fast-math.html", "metadata": {"entries": entries}}
+    blocks = [
+        Block(text="一个数。", section="复数"),
+        Block(text="Их отдаёт сервер.", section="Файлы static"),
+        Block(text="Plain.", section="Plain"),
+    ]
+    made = row(blocks=blocks, **given).chunks
+    words = [chunk.context for chunk in made]
+    assert words == ["complex numbers fast math", "files", ""]
+    assert "complex numbers" not in made[0].text
+    again = row(blocks=blocks[2:], context="Previous: a reed.", **given).chunks
+    assert again[0].context == "Previous: a reed."

@@ -35,9 +35,11 @@ HEADED = piece("Land a kite on the ground.", title="Kites", section="Kites › `
 SECTIONS = {"chunker": "structural"}
 
 
-def texts(rules: Rules, question: str, *items: Evidence, wants: str = "text") -> list[str]:
+def texts(
+    rules: Rules, question: str, *items: Evidence, wants: str = "text", **settings: object
+) -> list[str]:
     asked = asking(question, wants=wants)
-    reasoner = rules(list(items), ingest=SECTIONS)
+    reasoner = rules(list(items), ingest=SECTIONS, **settings)
     grades = reasoner.grade(asked, list(items))
     evidence = [graded(one, grade.grade) for one, grade in zip(items, grades, strict=True)]
     return [claim.text for claim in answered(reasoner, asked, evidence).claims]
@@ -115,3 +117,25 @@ def test_an_example_is_what_is_announced_or_has_a_name_of_the_answer(rules: Rule
     question = "How do I mend a torn knot?"
     assert texts(rules, question, MENDING) == ["A torn knot is mended by hand. Tie it:", CODE]
     assert texts(rules, "How are kites mended?", APART) == ["Kites are mended by hand."]
+
+
+def test_a_beginner_gets_words_and_an_expert_parameters(rules: Rules) -> None:
+    for question in ("Explain kites.fly for beginners", "What is kites.fly, in simple words?"):
+        shown = texts(rules, question, GUIDE, FLY_ITEM)
+        assert shown == ["Fly all kites on one line.", "It needs wind.", CODE], question
+    [signature, first, lists, code] = texts(rules, "Explain kites.fly in detail", GUIDE, FLY_ITEM)
+    assert (signature, code) == ("`kites.fly(line, *, wind=1)`", CODE)
+    assert "- wind – metres a second." in lists
+
+
+def test_what_is_said_of_another_name_answers_nothing(rules: Rules) -> None:
+    assert texts(rules, "What is the signature of sky.pull_down?", GUIDE, FLY_ITEM) == []
+
+
+def test_a_pointer_goes_behind_what_it_points_to(rules: Rules) -> None:
+    pointing = piece("You have already seen how kites are tied to a line.", title="Later")
+    telling = piece("Kites are tied to a line with a bowline.", title="Knots")
+    order = {"factor_amounts": ["order=0.1"]}
+    asked = "How are kites tied to a line?"
+    [first, *_] = texts(rules, asked, pointing, telling, selection=order)
+    assert "bowline" in first

@@ -211,10 +211,10 @@ def test_different_things_are_chosen() -> None:
 
 
 def test_however_many_opinions_there_are_they_move_a_score_within_bounds() -> None:
-    many = [Opinion(f"k{place}", f"T{place}", likes=False) for place in range(10_000)]
+    many = [Opinion(f"k{place}", f"T{place}", "down") for place in range(10_000)]
     ranked = [candidate("a", 0.5), candidate("b", 0.5)]
-    add_taste(ranked, np.ones((2, 10_001)), [*many, Opinion("b", "B", likes=True)])
-    assert [(one.taste, one.liked) for one in ranked] == [(0, ""), (1, "it")]
+    add_taste(ranked, np.ones((2, 10_001)), [*many, Opinion("b", "B", "up")])
+    assert [(one.taste, one.because) for one in ranked] == [(0, None), (1, ("up", "B"))]
     add_taste(ranked, np.ones((2, 10_000)), many)
     assert [one.taste for one in ranked] == [-1, -1]
 

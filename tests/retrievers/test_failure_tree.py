@@ -62,6 +62,18 @@ def test_without_vectors_only_good_hits_by_words_are_kept(
     assert len(search(bare, text).evidence) == 3
 
 
+def test_weak_vectors_lose_weight_to_words_where_a_profile_says_so(
+    filled: Collection, index: Callable[..., Index], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = index(**{"selection.factor_amounts": ["weak=0.2"]})
+    monkeypatch.setattr(hybrid, "WEAK", -1.0)
+    [rank] = [one for one in search(made, "harbour pilot").stages if one.name == "rank"]
+    assert rank.note.endswith("vectors weigh 0.4")
+    monkeypatch.setattr(hybrid, "WEAK", 1.0)
+    [rank] = [one for one in search(made, "harbour pilot").stages if one.name == "rank"]
+    assert "weigh" not in rank.note
+
+
 def test_a_vector_search_without_an_embedder_falls_back_to_words(
     filled: Collection, index: Callable[..., Index]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fakes import FakeEmbedder
 from stage_builders import ANN, hit, ids, searched
 
 from core.fields.retrieval import FACTOR_AMOUNTS
@@ -169,7 +170,20 @@ def test_index_pages_sink(index) -> None:
     ],
 )
 def test_an_api_name_counts_when_it_is_there_exactly(index, text, amount) -> None:
-    assert added(index, "what does scan_all() do", hit("a", text))["a"] == pytest.approx(amount)
+    asked = "what does scan_all() do"
+    assert added(index, asked, hit("a", text))["a"] == pytest.approx(amount)
+    above = hit("a", "It scans.", section=f"Tools › {text}")  # a section about it
+    assert added(index, asked, above)["a"] == pytest.approx(2 * amount)
+
+
+def test_a_profile_sets_other_versions_back_only_where_the_right_one_is(index) -> None:
+    made = index(**{AMOUNTS: ["version_far=-0.8"]})
+    evidence = [hit("old", version="1.0"), hit("new", version="2.1")]
+    asked = searched(made, "How is it in version 2.1?")
+    after, _ = factors(asked, evidence)
+    assert [item.scores["factors"] for item in after] == [0.15, -0.8]
+    after, _ = factors(asked, evidence[:1])
+    assert after[0].scores["factors"] == -0.2
 
 
 def test_nothing_is_added_but_by_the_amounts(index) -> None:
@@ -215,6 +229,20 @@ def test_titles_and_beginnings_count_where_a_profile_says_so(index) -> None:
     assert "factors: opening" not in found["b"]
     after, _ = factors(searched(made, "what does harbour.pilots() do"), evidence)
     assert not any("factors: opening" in item.scores for item in after)
+
+
+def test_paths_count_and_far_hits_without_a_word_go_where_a_profile_says_so(index) -> None:
+    evidence = [
+        hit("far", scores={"vector": 0.0}),
+        hit("worded", scores={"vector": 0.0, "text": 3.0}),
+        hit("near", source="docs/harbour_pilots.md", scores={"vector": 0.99}),
+    ]
+    vector = FakeEmbedder().embed_query("harbour pilots")
+    made = index(**{AMOUNTS: ["path=0.2", "cut=0.8", "heading=0"]})
+    after, note = factors(searched(made, "harbour pilots", vector=vector), evidence)
+    assert ids(after) == ["near", "worded"]
+    assert after[0].scores["factors: path"] == pytest.approx(0.2)
+    assert "dropped as too far: 1" in note
 
 
 def test_the_older_of_two_versions_goes_behind_where_none_is_asked_for(index) -> None:

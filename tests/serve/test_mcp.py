@@ -21,7 +21,7 @@ from serving import Served
 
 QUESTION = "How high is the candle flame?"
 SECRET = "What is the budget of the museum?"
-TOOLS = {"search", "fetch", "ask", "plan", "collections"}
+TOOLS = {"recommend", "search", "fetch", "ask", "plan", "collections"}
 
 
 @asynccontextmanager
@@ -103,6 +103,7 @@ def test_each_caller_gets_what_they_may_read(served: Served) -> None:
         for tool, given in (
             ("ask", {"question": SECRET, "collection": "closed"}),
             ("search", {"query": "budget", "collection": "closed"}),
+            ("recommend", {"need": "budget", "collection": "closed"}),
             ("fetch", {"id": name}),
         ):
             refused = call(served, kind, tool, **given)

@@ -79,7 +79,9 @@ def line_document(relative: str, number: int, found: dict[str, Any]) -> ParsedDo
     if not isinstance(given, dict) or len(flatten(given)) < _LEAST_DESCRIBED:
         return _prose(relative, document_id, found)
     described = _line_record(relative, document_id, {k: v for k, v in found.items() if k != "text"})
-    return described.model_copy(update={"blocks": [*described.blocks, *text_blocks(text)]})
+    marked = _MARKDOWN.search(text)
+    blocks = markdown.parse(document_id, text).blocks if marked else text_blocks(text)
+    return described.model_copy(update={"blocks": [*described.blocks, *blocks]})
 
 
 def _prose(relative: str, document_id: str, found: dict[str, Any]) -> ParsedDocument:

@@ -226,11 +226,12 @@ def _with_entries(
     if module := _module(page.title, entries):
         described["module"] = module
         described["module_names"] = explained[module]
-    if entries:
-        described["entries"] = [
-            {"name": one.name, "type": one.type, "anchor": one.anchor}
-            for one in entries[:MOST_ENTRIES]
-        ]
+    listed = [{"name": one.name, "type": one.type, "anchor": one.anchor} for one in entries]
+    headings = page.metadata.get("entries") or []  # of the page itself, which the index may lack
+    if listed or headings:
+        known = {one.name for one in entries}
+        listed += [one for one in headings if one["name"] not in known]
+        described["entries"] = listed[:MOST_ENTRIES]
     whole = sum(len(block.text) for block in page.blocks)
     code = sum(len(block.text) for block in page.blocks if block.kind == "code")
     described["code_density"] = round(code / whole, 2) if whole else 0.0

@@ -334,6 +334,7 @@ def _number(node: LexborNode, name: str) -> int | None:
 
 # A part is the main one when it has this share of the words (source not recorded).
 _MAIN = {"main, [role=main]": 0.3, "article": 0.5}
+_MARK = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
 _NAVIGATION = 0.8  # of a page that only leads to others; chosen, not measured
 _MAX_DEPTH = 2000  # a bound against hostile nesting; chosen, not measured
 # Tags whose end may be left out, and those that have none, say nothing about the depth.
@@ -450,7 +451,7 @@ def _blocks(tree: LexborHTMLParser) -> tuple[list[Block], str, bool]:
             blocks, heading, linked = part, part_heading or heading, part_linked
             break
     if blocks:
-        return blocks, heading, linked > _NAVIGATION * _size(blocks)
+        return blocks, heading, linked > _NAVIGATION * _shown(blocks)
     return (*_walk([root], keep_furniture=True)[:2], True)
 
 
@@ -469,6 +470,12 @@ def _walk(
     for root in roots:
         walk.run(root)
     return outline.finish(), outline.first_heading, walk.linked
+
+
+def _shown(blocks: list[Block]) -> int:
+    """Count the characters of a page but for the marks of its lists: its links may be short."""
+    lines = (line for block in blocks for line in block.text.splitlines())
+    return sum(len(_MARK.sub("", line.strip())) for line in lines)
 
 
 def _size(blocks: list[Block]) -> int:

@@ -218,9 +218,9 @@ def _documented(
     """Return what documentation answers with, none where it is not that or has no code for it."""
     if not settings.is_documentation:
         return []
-    defined = asked_definitions(wanted, evidence)
+    defined = [one for one in asked_definitions(wanted, evidence) if one.end or one.heading]
     found = defining_claims(wanted, defined[0]) if defined else []
-    if not found and chosen and asks_for_code(wanted):
+    if not found and chosen and (asks_for_code(wanted) or wanted.level != "any"):
         return example_claims(wanted, chosen[0], evidence)
     return found
 

@@ -33,7 +33,10 @@ LABEL = re.compile(r"[^\W\d_][^\n.]{0,40}[:：]$")
 
 
 class Definition(NamedTuple):
-    """Hold the evidence that explains a name; its signature is text[start:end], or the heading."""
+    """Hold the evidence that explains a name; its signature is text[start:end], or the heading.
+
+    A section that only is called as a name has none.
+    """
 
     item: Evidence
     name: str
@@ -77,7 +80,7 @@ def _asks_only(wanted: QueryTerms, start: int, end: int) -> bool:
     for name in ("definition", "code", "example"):
         pattern = cues(wanted.language).alternatives(name)
         rest = re.sub(pattern, " ", rest, flags=re.IGNORECASE)
-    rest = lexicon(wanted.language).remove(rest, "asks_use", *CALLS)
+    rest = lexicon(wanted.language).remove(rest, "explains", "asks_use", *CALLS)
     return all(one.is_function for one in analyze(rest, wanted.language))
 
 
@@ -88,7 +91,7 @@ def _common(asked: Sequence[str], name: Sequence[str]) -> int:
 
 
 def definition(item: Evidence) -> Definition | None:
-    """Return what a passage of documentation defines: its heading is a name with a signature."""
+    """Return what a passage of documentation defines: its heading is a name."""
     last = item.section.rsplit(SECTIONS, 1)[-1]
     heading = HEADING.match(last)
     if heading is None or item.kind in (CODE_KIND, "record", "table"):
@@ -105,7 +108,32 @@ def definition(item: Evidence) -> Definition | None:
         if not any(start <= match.start() < end for start, end in inside):
             start = match.start() + len(match.group()) - len(match.group().lstrip())
             return Definition(item, name, start, match.start() + len(match.group().rstrip()), "")
-    return None
+    return Definition(item, name, 0, 0, "") if is_identifier(name) else None
+
+
+def says_identifier(wanted: QueryTerms, item: Evidence) -> bool:
+    """Tell whether a passage says one of the identifiers that a question has, by their last parts.
+
+    What is said of another name answers no question about this one. True where it has none. A
+    word with capitals inside, as "PyTorch", may name what all of it is about: it counts alone.
+    """
+    names = [
+        name
+        for name in find_identifiers(wanted.text)
+        if not name.isalnum() or _asks_only(wanted, *_place(wanted.text, name))
+    ]
+    parts = [WORD.findall(name) for name in names]
+    last = {found[-1].removesuffix("()").rpartition(".")[2] for found in parts if found}
+    if not last:
+        return True
+    words = WORD.findall(f"{item.title} {item.section} {item.text}")
+    return not last.isdisjoint(
+        part for word in words for part in word.removesuffix("()").split(".")
+    )
+
+
+def _place(text: str, name: str) -> Span:
+    return text.index(name), text.index(name) + len(name)
 
 
 def code_blocks(item: Evidence) -> list[Span]:
@@ -117,23 +145,29 @@ def code_blocks(item: Evidence) -> list[Span]:
 
 
 def defining_claims(wanted: QueryTerms, one: Definition) -> list[Claim]:
-    """Return the signature of a name, what it is for, what is asked of it, or else its example."""
+    """Return the signature of a name, what it is for, what is asked of it, or else its example.
+
+    A beginner gets more words and no signature, an expert parameters and example as well.
+    """
     item, asked, words = one.item, lexicon(wanted.language), lexicon(one.item.language)
+    level = wanted.level
     aspect = next((name for name in ASPECTS if asked.found(name, wanted.text)), "")
     prose, lists = _prose(item, one.end), _listed(item, one.end)
-    claims = [] if one.heading else [_signature(item, one.start, one.end)]
+    unsigned = not one.end or (level == "beginner" and not aspect and prose)
+    claims = [] if unsigned else [_signature(item, one.start, one.end)]
     if aspect:
         telling = [span for span in (*lists, *prose) if words.found(aspect, _at(item, *span))]
         claims += [quoted(item, *span) for span in (telling or prose)[:2]]
     else:
-        claims += [quoted(item, *span) for span in prose[:1]]
-        if asked.found("asks_call", wanted.text):
+        claims += [quoted(item, *span) for span in prose[: 2 if level == "beginner" else 1]]
+        called = asked.found("asks_call", wanted.text)
+        if called or level == "expert":
             claims += [quoted(item, *span) for span in lists[:1]]
-        else:
+        if not called:
             claims += [_code(item, *span) for span in code_blocks(item) if _is_short(item, span)][
                 :1
             ]
-    if one.heading and claims:  # the heading has the signature
+    if one.heading and claims and level != "beginner":  # the heading has the signature
         claims[0] = claims[0].model_copy(update={"text": f"{one.heading}{LED}{claims[0].text}"})
     return claims
 
@@ -220,7 +254,7 @@ def example_claims(wanted: QueryTerms, lead: Sentence, evidence: Sequence[Eviden
     if inside is not None and _is_short(item, inside):
         before = [one for one in _sentences_outside(item) if one[1] <= inside[0]]
         return [*(quoted(item, *one) for one in before[-1:]), _code(item, *inside)]
-    claims = [_signature(item, own.start, own.end)] if own is not None and not own.heading else []
+    claims = [_signature(item, own.start, own.end)] if own is not None and own.end else []
     shown: list[Claim] = []
     if own is None or not lexicon(wanted.language).found("asks_call", wanted.text):
         shown = _examples(wanted, lead, evidence)[:1]  # else an argument is asked for

@@ -335,6 +335,7 @@ VECTOR_SCORE = "vector"
 # Of sentences about as likely, one in the language of the question is read more easily.
 FOREIGN_ODDS = 2.5  # by hand
 BEFORE_ODDS = 1.5  # what was so "the week before" is seldom what is asked (by hand)
+POINTS_ODDS = 2.0  # a pointer answers nothing itself (by hand)
 HALF = 0.5  # of 20 questions how to do something 15 were answered with it, 14 without (by hand)
 TOGETHER = 16  # sentences embedded between two looks at the time, about .1 s
 SPOKEN = 0.25  # of the sentences of a passage in a language; fewer only quote it (by hand)
@@ -411,7 +412,9 @@ class Relevance:
         return sorted(
             made,
             key=lambda one: (
-                _order(wanted, one) + 10 * self._order * behind[one.evidence.evidence_id]
+                _order(wanted, one)
+                + 10 * self._order * behind[one.evidence.evidence_id]
+                + POINTS_ODDS * (self._order > 0 and _points_elsewhere(one))
             ),
         )
 
@@ -477,6 +480,11 @@ class Relevance:
             ]
             found.append(np.array(likeness, dtype=np.float32))
         return found
+
+
+def _points_elsewhere(one: Sentence) -> bool:
+    """Tell whether a sentence only says where a reader learns it: "you have already seen how"."""
+    return lexicon(one.evidence.language).found("points_elsewhere", one.text)
 
 
 def _behind_best(evidence: Sequence[Evidence]) -> dict[str, float]:

@@ -16,6 +16,7 @@ from models.embeddings import Embedder, Vectors, serves
 from reasoning.rules.answering.headings import SECTIONS
 from reasoning.rules.answering.things import things_asked
 from reasoning.rules.decomposition.phrases import is_plural
+from reasoning.rules.level import Level, level_asked, without_level
 from reasoning.rules.lexicon import STEERING, Lexicon, lexicon
 from reasoning.rules.topic import entities, focus, topic
 from reasoning.rules.values.forms import counted_noun, form_asked, forms
@@ -81,6 +82,7 @@ class QueryTerms:
     defines: bool = False
     enumerates: bool = False
     howto: bool = False
+    level: Level = "any"
     form: str = ""
     counted: frozenset[str] = frozenset()
     act: AskedAct = NO_ACT
@@ -138,6 +140,8 @@ def analyse(
     Its vector is left out where the embedder does not serve its language.
     """
     words, spoken = lexicon(question.language), languages | {question.language}
+    level = level_asked(question.text, words)
+    question = question.model_copy(update={"text": without_level(question.text, words)})
     own, carried = _own_and_carried(question, words, spoken)
     rarity = weights(sorted({term for group in (*own, *carried) for term in group}))
     names = tuple(
@@ -146,7 +150,8 @@ def analyse(
     )
     # The words around a name belong to it: "payments" in "the Acme payments API".
     asked = cues(question.language)
-    defines = asked.found("definition", question.text)
+    howto = asked.found("code", question.text) or _asks_way(question, words)
+    defines = asked.found("definition", question.text) or (level != "any" and not howto)
     bare = _version_removed(question.text, question.language)
     about = focus(bare, words) if defines else topic(bare, words)
     subject = frozenset(content_terms(about, question.language))
@@ -180,7 +185,8 @@ def analyse(
         text=text,
         defines=defines,
         enumerates=asked.found("enumeration", question.text) or is_plural(noun, words),
-        howto=asked.found("code", question.text) or _asks_way(question, words),
+        howto=howto,
+        level=level,
         form=form,
         counted=counted | _synonyms(counted, words),
         act=asked_act(question.text, words) if kind == "person" else NO_ACT,

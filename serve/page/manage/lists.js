@@ -46,6 +46,21 @@ function jobRow(job) {
     el("td", { dir: "auto" }, jobText(job), percent), el("td", { class: "date" }, dateText(job.created_at)));
 }
 
+/** Show how much of what was recommended is looked at and used. */
+export async function adoptionSection(root, app) {
+  const found = await app.api.get("/api/v1/recommend/figures");
+  const share = (value) => (value === null ? "–" : `${(100 * value).toFixed(1)} %`);
+  const { evaluation } = found;
+  const bounds = evaluation && evaluation.interval ? ` (${evaluation.interval.map((one) => one.toFixed(2)).join(" to ")})` : "";
+  const facts = [
+    ["Users", found.users], ["Recommended", found.listed], ["Looked at", found.viewed], ["Liked", found.liked], ["In use", found.adopted],
+    ["Click-through", share(found.click_through)], ["Adoption", share(found.adoption)],
+    ["Likes foretold (AUC)", evaluation && evaluation.auc !== null ? `${evaluation.auc.toFixed(2)}${bounds}` : "–"],
+  ];
+  fill(root, el("dl", { class: "tiles" }, facts.map(([name, value]) => el("div", { class: "tile" }, el("dt", null, name), el("dd", null, String(value))))),
+    el("p", { class: "hint" }, "Each document counts once for each user. Daily, each like is left out and looked for by its user’s others: .5 is chance."));
+}
+
 /** Show what readers thought of their answers, and let it be saved. */
 export async function feedbackSection(root, app) {
   const { feedback } = await app.api.get("/api/v1/feedback");

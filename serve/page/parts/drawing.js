@@ -13,6 +13,11 @@ export async function drawing(app, path, label) {
     if (error.status === 404) return null;
     throw error;
   }
+  return drawnFrom(text, label);
+}
+
+/** Return SVG of the server as a part of the page; null for what is none. */
+export function drawnFrom(text, label) {
   const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
   const svg = parsed.documentElement;
   if (svg.localName !== "svg" || parsed.querySelector("parsererror")) return null;

@@ -3,14 +3,14 @@
 import { el, fill } from "../dom.js";
 import { errorText } from "../api.js";
 import { keysSection } from "../manage/keys.js";
-import { auditSection, feedbackSection, jobsSection } from "../manage/lists.js";
+import { adoptionSection, auditSection, feedbackSection, jobsSection } from "../manage/lists.js";
 import { overview } from "../manage/overview.js";
 
 export const title = "Admin";
 
 const SECTIONS = [
   ["", "Overview", overview], ["jobs", "Jobs", jobsSection], ["keys", "Keys", keysSection],
-  ["feedback", "Feedback", feedbackSection], ["audit", "Audit", auditSection],
+  ["feedback", "Feedback", feedbackSection], ["recommendations", "Recommendations", adoptionSection], ["audit", "Audit", auditSection],
 ];
 
 export async function mount(root, app, { rest }) {
