@@ -53,6 +53,9 @@ def test_a_source_of_a_caller(served: Served, site: Site, monkeypatch: pytest.Mo
         assert client.post("/api/v1/sources", json=sent).status_code == 201
         assert "source of this name" in client.post("/api/v1/sources", json=sent).text
         assert other.get("/api/v1/sources").json() == {"sources": []}
+        [seen] = other.get("/api/v1/sources", params={"all": "true"}).json()["sources"]
+        assert seen["name"] == "birds" and seen["user"] != ""
+        assert client.get("/api/v1/sources", params={"all": "true"}).status_code == 403
         for call in (other.delete, lambda path: other.post(f"{path}/sync")):
             assert call("/api/v1/sources/birds").status_code == 404
         job = client.post("/api/v1/sources/birds/sync")
