@@ -96,6 +96,28 @@ def test_sources_whose_time_has_come_are_synced(session: Session, tmp_path: Path
         jobs.close()
 
 
+def test_a_folder_is_synced_when_it_changes(session: Session, tmp_path: Path) -> None:
+    (folder := tmp_path / "birds" / "deep").mkdir(parents=True)
+    rows, jobs = session.accounts.sources(), Jobs(session, session.settings)
+    row = SourceRow("acme", "", "watched", "watched", str(folder.parent), every=3600)
+    row.synced = time.time()
+    rows.add(row)
+    try:
+        jobs.sync_due(time.time())  # begins to watch
+        (folder / "heron.md").write_text("The heron wades.")
+
+        def is_read() -> bool:
+            jobs.sync_due(time.time())
+            return rows.find("acme", "watched").state == "ok"
+
+        eventually(is_read)
+        known = rows.items(row)
+        assert [one.file for one in known.values()] == ["watched/deep/heron.md"]
+    finally:
+        rows.remove(row)
+        jobs.close()
+
+
 def test_a_source_of_a_revoked_key_reads_nothing(session: Session) -> None:
     rows, jobs = session.accounts.sources(), Jobs(session, session.settings)
     row = SourceRow("acme", "", "late", "birds", "https://93.184.216.34/", every=60)
