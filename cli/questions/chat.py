@@ -11,7 +11,6 @@ import typer
 from rich.markup import escape
 
 from cli.arguments import (
-    DEFAULT_COLLECTION,
     DEFAULT_TENANT,
     DEFAULT_USER,
     Data,
@@ -80,6 +79,8 @@ def list_conversations(
     if as_json:
         print_json({"conversations": [one.describe() for one in found]})
         return
+    if not found:
+        stdout().print("there is no conversation yet: `carrel chat` begins one")
     for one in found:
         when, title = one.updated_at[:19], shortened(one.title, TITLE)
         turns = counted(one.turns, "turn")
@@ -191,9 +192,10 @@ def chat(
 
     Carrel asks back once when a question is unclear.
     """
-    named, filters = options.collections, options.filters
+    filters = options.filters
     auth = options.auth
     with opened(options.settings(stream), answers=True) as session:
+        named = options.collections_in(session) if options.collection or not resume else ""
         kept = _resumed(session, auth, named, resume)
         name = kept.id if kept else ""
         while (question := _read()) not in LEAVE | {None}:
@@ -239,7 +241,7 @@ def _resumed(
         session.catalogue.collections_named(auth, collection)
     else:
         kept = named(session.runs, auth, name)
-        collection = collection_of(kept, "" if collection == DEFAULT_COLLECTION else collection)
+        collection = collection_of(kept, collection)
         err.print(f"[dim]{escape(kept.title)}[/dim]")
     err.print(f"[dim]{collection}: ask a question; /new starts over, /quit leaves[/dim]")
     if kept is not None and kept.waiting is not None:

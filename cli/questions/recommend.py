@@ -36,9 +36,8 @@ def recommend(
     """
     settings = options.settings()
     with opened(settings) as session:
-        found = recommended(
-            session, options.auth, storable(need), options.collections, k, options.filters
-        )
+        named = options.collections_in(session)
+        found = recommended(session, options.auth, storable(need), named, k, options.filters)
     if as_json:
         print_json(found)
         return

@@ -7,6 +7,7 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -77,7 +78,8 @@ class MailConnector:
                 raise SourceError("a password is sent over TLS alone", value=address.text)
             opened.login(self._access.credential.user, self._access.credential.password)
         except BaseException:
-            opened.shutdown()
+            with suppress(OSError):  # a handshake that failed has closed it
+                opened.shutdown()
             raise
         return opened
 
@@ -127,5 +129,7 @@ class MailConnector:
 
 
 def _why(error: Exception) -> str:
+    if isinstance(error, OSError):  # whose first argument is a number
+        return str(error)
     text = error.args[0] if error.args else error
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
