@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stores.runlog.conversations import Conversation, KeptTurn
     from stores.runlog.jobs import JobRows
     from stores.runlog.runs import DocumentRating, Rating
+    from stores.runlog.sharing import Shares
     from stores.runlog.sources import SourceRows
     from stores.sqlite.access_lists import AccessList
     from stores.sqlite.catalogue import Collection
@@ -691,6 +692,9 @@ class Accounts(Protocol):
 
     def sources(self) -> SourceRows:
         """Return the sources that are kept in sync."""
+
+    def shares(self) -> Shares:
+        """Return who may read conversations of others."""
 
     def audit(self, settings: Settings) -> AuditLog:
         """Return the audit log, signed and named as these settings say."""

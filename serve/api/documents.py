@@ -158,6 +158,16 @@ class ReadersRequest(BaseModel):
     acl: list[str] = Field(default_factory=list, max_length=50)
     everyone: bool = False
 
+    def readers(self) -> list[str]:
+        """Return them, empty for the whole tenant; raises CallerError for neither or both."""
+        if bool(self.acl) == self.everyone:
+            raise CallerError(
+                "a body has either `acl`, who may read it, or `everyone`: true",
+                value=self.model_dump_json(),
+                hint='such as {"acl": ["staff"]}',
+            )
+        return sorted({checked_principal(one) for one in self.acl})
+
 
 @router.put("/documents", tags=["documents"])
 async def set_readers(
@@ -171,13 +181,7 @@ async def set_readers(
 
     Stored runs and conversations obey at once.
     """
-    if bool(body.acl) == body.everyone:
-        raise CallerError(
-            "a body has either `acl`, who may read it, or `everyone`: true",
-            value=body.model_dump_json(),
-            hint='such as {"acl": ["staff"]}',
-        )
-    readers = sorted({checked_principal(one) for one in body.acl})
+    readers = body.readers()
 
     def change() -> dict[str, Any]:
         found = [_find_collection(services, auth, collection, document_id)]

@@ -495,6 +495,12 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("DELETE", "/api/v1/conversations/{conversation_id}"): by_id(
         "conversation", "/api/v1/conversations/{}"
     ),
+    ("PUT", "/api/v1/conversations/{conversation_id}/readers"): by_id(
+        "conversation", "/api/v1/conversations/{}/readers", json={"everyone": True}
+    ),
+    ("DELETE", "/api/v1/conversations/{conversation_id}/readers"): by_id(
+        "conversation", "/api/v1/conversations/{}/readers"
+    ),
     ("GET", "/api/v1/memory"): notes,
     ("GET", "/api/v1/memory/export"): single("/api/v1/memory/export"),
     ("GET", "/api/v1/memory/{note_id}"): by_id("note", "/api/v1/memory/{}"),

@@ -105,6 +105,12 @@ ROWS = {
             ("PATCH", {"json": {"title": "Candles"}}),
         )
     },
+    **{
+        (method, "/api/v1/conversations/{conversation_id}/readers"): Row(
+            "callers", 404, f"/api/v1/conversations/{'0' * 32}/readers", sends
+        )
+        for method, sends in (("PUT", {"json": {"everyone": True}}), ("DELETE", {}))
+    },
     ("GET", "/api/v1/memory"): Row("callers"),
     ("GET", "/api/v1/memory/export"): Row("callers"),
     **{
