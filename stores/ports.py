@@ -144,6 +144,14 @@ class Catalogue(Protocol):
     ) -> dict[str, Any] | None:
         """Return one document the caller may see, None where there is no such one."""
 
+    def file_of(
+        self, auth: AuthContext, collection: Collection, document_id: str
+    ) -> tuple[str, str] | None:
+        """Return where the file of a document that the caller may see was, and when it was read.
+
+        None where there is no such document.
+        """
+
     def list_passages(
         self, auth: AuthContext, collection: Collection, document_id: str, first: int, last: int
     ) -> list[dict[str, Any]]:

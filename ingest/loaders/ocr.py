@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.errors import DocumentError
 from ingest.loaders.limits import LoadLimits, report_damage
@@ -113,6 +113,16 @@ def _lines(engine: str, picture: Image) -> list[TextLine]:
         return found
     grey = picture.convert("L")
     return _tesseract(engine.split()[1]).lines(grey.tobytes(), *grey.size)
+
+
+def lines_of(pixels: Any, limits: LoadLimits) -> list[TextLine]:  # noqa: ANN401 - an array
+    """Return the legible lines of a picture, by the engine that reads most of it."""
+    picture = import_module("PIL.Image").fromarray(pixels)  # of the extra `ocr`
+    best: list[TextLine] = []
+    for engine in limits.ocr.split(", ") if limits.ocr else ():
+        read = [one for one in _lines(engine, picture) if is_read(one, limits.ocr_confidence)]
+        best = max(best, read, key=_length)
+    return best
 
 
 @cache

@@ -464,7 +464,7 @@ READ_ROUTES = {
     *("/api/v1/runs/{run_id}/graph.svg", "/api/v1/runs/{run_id}/plan.svg", "/api/v1/feedback"),
     *("/api/v1/conversations/{conversation_id}", "/api/v1/collections", "/api/v1/documents"),
     *("/api/v1/documents/passages", "/api/v1/search", "/api/v1/chat", "/v1/chat/completions"),
-    "/agent/invoke",
+    *("/api/v1/documents/page", "/agent/invoke"),
 }
 OTHER_ROUTES = {
     *("/", "/page/{name}", "/page/{folder}/{name}", "/metrics", "/api/v1/health", "/api/v1/me"),

@@ -138,6 +138,11 @@ ROWS = {
             "json": {"acl": ["editor"]},
         },
     ),
+    ("GET", "/api/v1/documents/page"): Row(
+        "callers",
+        404,
+        sends={"params": {"collection": "guide", "document_id": "absent.md", "number": 1}},
+    ),
     ("GET", "/api/v1/documents/passages"): Row(
         "callers", 404, sends={"params": {"collection": "guide", "document_id": "absent.md"}}
     ),
