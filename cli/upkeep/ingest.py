@@ -24,7 +24,7 @@ from cli.server.running import placed
 from cli.terminal.output import fail, print_json, stdout
 from cli.terminal.progress import IngestBar
 from core.auth import checked_name, checked_principal
-from core.errors import CallerError
+from core.errors import CallerError, shorten
 from core.profile import load_profile
 from core.settings import load_settings
 from ingest.loaders.formats import known_formats
@@ -119,7 +119,7 @@ def _nothing(summary: Summary) -> str:
         first = summary.failed[0]
         return (
             f"nothing could be ingested: {failed} failed, the first is {first.path}"
-            f" ({first.reason}). Correct them and run it again."
+            f" ({shorten(first.reason)}). Correct them and run it again."
         )
     if left_out := len(summary.left_out):
         return f"nothing could be ingested: {left_out} left out. Choose another profile."

@@ -307,12 +307,13 @@ class _Answered:
         return getattr(self._read, name)
 
     async def receive(self) -> SessionMessage:
-        while isinstance(found := await self._read.receive(), Exception):
-            error = ErrorData(code=INVALID_REQUEST, message=FORM)
-            await self._write.send(
-                SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=error))
-            )
-        return found
+        while True:
+            found: SessionMessage | Exception = await self._read.receive()
+            if isinstance(found, SessionMessage):
+                return found
+            data = ErrorData(code=INVALID_REQUEST, message=FORM)
+            error = JSONRPCError(jsonrpc="2.0", id=None, error=data)
+            await self._write.send(SessionMessage(error))
 
     def __aiter__(self) -> _Answered:
         return self
