@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,13 +31,13 @@ LANGUAGES = ("en", "ru", "uk", "zh")
 CONDITIONS = ("clean", "noisy", "rotated")
 SIZE, MARGIN, LETTERS, LEADING = (1240, 1754), 110, 26, 44  # pixels
 SENTENCES = 8  # of a page
+PART = re.compile(r"[\u3000-\uffef]|[^\s\u3000-\uffef]+ *| +")  # of a line, never broken
 
 
 def lines(text: str, font: ImageFont.FreeTypeFont, width: int) -> Iterator[str]:
-    """Break a text at spaces, a Chinese one at any letter."""
-    parts = list(text) if " " not in text[:40] else [f"{one} " for one in text.split()]
+    """Break a text at spaces, and at any Chinese letter."""
     line = ""
-    for part in parts:
+    for part in PART.findall(text):
         if font.getlength(line + part) > width:
             yield line.strip()
             line = ""

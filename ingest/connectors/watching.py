@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,10 @@ class FolderWatch:
         if not paths:
             return iter(())
         try:
-            from watchfiles import watch  # of the extra `connectors`
+            watchfiles = import_module("watchfiles")  # of the extra `connectors`
         except ImportError:
             return iter(())  # they are synced by their schedule
-        made: Iterator[Set[Any]] = watch(
+        made: Iterator[Set[Any]] = watchfiles.watch(
             *paths,
             watch_filter=None,
             debounce=LONGEST_MS,

@@ -85,15 +85,22 @@ class PictureReader:
         return best
 
     def _best(self, picture: Image) -> PageText | None:
-        """Return what the first engine reads that reads most of the page, None for no text."""
-        found = False
+        """Return the text by the first engine that loses no line, else by the one that loses least.
+
+        One must read most of the page. None for no text.
+        """
+        found, pages = False, list[PageText]()
         for engine in self._limits.ocr.split(", "):
             with report_damage("OCR failed on it"):
                 lines = [one for one in _lines(engine, picture) if one.width > 0]
             read = [one for one in lines if is_read(one, self._limits.ocr_confidence)]
             found = found or bool(lines)
             if read and _length(read) >= _LEAST_READ * _length(lines):
-                return PageText(text_of_lines(read), len(read), len(lines) - len(read))
+                pages.append(PageText(text_of_lines(read), len(read), len(lines) - len(read)))
+                if not pages[-1].lost:
+                    break
+        if pages:
+            return min(pages, key=lambda one: one.lost / (one.read + one.lost))
         if not found:
             return None
         names = self._limits.ocr

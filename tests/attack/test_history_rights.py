@@ -464,7 +464,7 @@ READ_ROUTES = {
     *("/api/v1/runs/{run_id}/graph.svg", "/api/v1/runs/{run_id}/plan.svg", "/api/v1/feedback"),
     *("/api/v1/conversations/{conversation_id}", "/api/v1/collections", "/api/v1/documents"),
     *("/api/v1/documents/passages", "/api/v1/search", "/api/v1/chat", "/v1/chat/completions"),
-    *("/api/v1/documents/page", "/agent/invoke"),
+    "/agent/invoke",
 }
 OTHER_ROUTES = {
     *("/", "/page/{name}", "/page/{folder}/{name}", "/metrics", "/api/v1/health", "/api/v1/me"),
@@ -472,6 +472,7 @@ OTHER_ROUTES = {
     *("/v1/models", "/v1/models/{model}", "/api/v1/jobs/{job_id}", "/api/v1/keys"),
     *("/api/v1/tree", "/api/v1/memory", "/api/v1/memory/export", "/api/v1/memory/{note_id}"),
     *("/api/v1/recommend", "/api/v1/recommend/ratings", "/mcp"),  # by the rights of now
+    "/api/v1/documents/page",  # the same
     "/api/v1/conversations/{conversation_id}/readers",  # what is shared is read by the route above
     *("/api/v1/sources", "/api/v1/sources/{name}", "/api/v1/sources/{name}/sync"),
     *("/login", "/login/callback", "/logout", "/api/v1/sessions"),

@@ -14,7 +14,7 @@ export function sourcesPanel(app, target, done) {
   const status = el("p", { class: "hint", role: "status" });
   const list = el("ul", { class: "kept" });
   const name = el("input", { maxlength: 64, required: true, spellcheck: "false", autocomplete: "off", placeholder: "wiki", size: 10 });
-  const address = el("input", { type: "url", maxlength: 2000, required: true, spellcheck: "false", autocomplete: "off", placeholder: "https://docs.example.org/guide/", class: "wide" });
+  const address = el("input", { type: "url", maxlength: 2000, required: true, spellcheck: "false", autocomplete: "off", placeholder: "https://…", class: "wide" });
   const every = el("select", null, EVERY.map(([seconds, text]) => el("option", { value: seconds }, text)));
   const readers = el("input", { spellcheck: "false", autocomplete: "off", placeholder: `everyone in ${app.me.tenant}`, size: 18 });
   const form = el("form", { class: "key-form", onsubmit: (event) => { event.preventDefault(); add(); } },
