@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 import time
+from collections.abc import Iterator
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -105,6 +106,32 @@ def test_a_mailbox(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("CARREL_SOURCE_OTHER_PASSWORD", "pw")
         with pytest.raises(CarrelError, match="no such folder"):
             room.sync(other)
+
+
+class Flood(Mailbox):
+    """Answer a fetch with a literal, or with lines, that would fill any memory."""
+
+    literal = True
+
+    def _fetch(self, rest: str) -> Iterator[bytes]:
+        if "RFC822.SIZE" in rest:
+            yield from super()._fetch(rest)
+        elif self.literal:
+            yield b"* 1 FETCH (UID 4 BODY[] {99999999999}\r\n"
+        else:
+            yield from itertools.repeat(b"* 1 FETCH (FLAGS (" + b"x" * 9000 + b"))\r\n")
+
+
+@pytest.mark.parametrize("literal", [True, False])
+def test_a_mailbox_that_floods_is_one_line(
+    room: Room, monkeypatch: pytest.MonkeyPatch, literal: bool
+) -> None:
+    box = Flood()
+    box.literal, box.messages = literal, {4: message("The heron wades.")}
+    monkeypatch.setenv("CARREL_SOURCE_SRC_PASSWORD", "pw")
+    with imap(box) as port:
+        report = room.sync(room.add(f"imap://ann@127.0.0.1:{port}/Archive"))
+    assert report.new == 0 and "more than 65 MB" in report.failed[0].reason
 
 
 @pytest.mark.parametrize("form", ["imaps", "imap"])
