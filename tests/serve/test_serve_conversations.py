@@ -107,7 +107,8 @@ def test_who_reads_a_shared_conversation_sees_what_their_rights_give(served: Ser
         assert owner.get(place).json()["readers"] is None
         owner.put(f"{place}/readers", json={"everyone": True})
         assert owner.delete(place).status_code == 204
-        rows = database.read().execute("SELECT 1 FROM meta WHERE key LIKE 'shared:%'").fetchall()
+        left = "SELECT 1 FROM meta WHERE key = ?"
+        rows = database.read().execute(left, (f"shared:{name}",)).fetchall()
         assert ann.get(place).status_code == 404 and rows == []
 
 

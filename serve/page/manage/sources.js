@@ -18,7 +18,7 @@ export function sourcesPanel(app, target, done) {
   const every = el("select", null, EVERY.map(([seconds, text]) => el("option", { value: seconds }, text)));
   const readers = el("input", { spellcheck: "false", autocomplete: "off", placeholder: `everyone in ${app.me.tenant}`, size: 18 });
   const form = el("form", { class: "key-form", onsubmit: (event) => { event.preventDefault(); add(); } },
-    el("label", null, "Name", name), el("label", null, "Address", address), el("label", null, "Synced", every), el("label", null, "Read by", readers),
+    el("label", null, "Name", name), el("label", null, "Address", address), el("label", null, "Synced", every), el("label", null, "Readers", readers),
     el("button", { type: "submit", class: "primary" }, "Add source"));
   const panel = el("details", { class: "tree" }, el("summary", null, "Sources kept in sync"),
     form, el("p", { class: "hint" }, "A page, feed or sitemap; with / at its end the site below it; git+https://… a repository. Folders, mailboxes and stores: the operator's ", el("code", null, "carrel source add"), "."),
