@@ -15,6 +15,7 @@ import io
 import json
 import re
 import time
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,8 +86,9 @@ def distance(one: str, other: str) -> int:
 
 
 def rate(wanted: str, found: str) -> float:
-    """Return the character error rate, white space left out."""
-    wanted, found = ("".join(one.split()) for one in (wanted, found))
+    """Return the character error rate; white space is left out, wide signs are as narrow ones."""
+    both = (unicodedata.normalize("NFKC", one) for one in (wanted, found))
+    wanted, found = ("".join(one.split()) for one in both)
     return distance(wanted, found) / len(wanted)
 
 

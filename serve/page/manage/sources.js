@@ -29,7 +29,7 @@ export function sourcesPanel(app, target, done) {
     try {
       const { sources } = await app.api.get("/api/v1/sources", { all: app.me.may.admin || null });
       fill(list, sources.map(item));
-      if (!sources.length) status.textContent = "There is no source yet.";
+      if (!sources.length && !status.textContent) status.textContent = "There is no source yet.";
     } catch (error) {
       status.textContent = errorText(error);
     }
