@@ -52,8 +52,8 @@ Collections = Annotated[
     typer.Option(
         "--collection",
         "-c",
-        help="Collection of documents; repeat for more.",
-        show_default=DEFAULT_COLLECTION,
+        help="Collection of documents; repeat for more, * for all.",
+        show_default="CARREL_COLLECTION, else default, else the only one",
     ),
 ]
 Where = Annotated[

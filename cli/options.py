@@ -36,6 +36,7 @@ from core.auth import AuthContext, checked_sources
 from core.errors import CallerError, CarrelError, StorageError
 from core.question import joined_names
 from core.settings import PATHS, Settings, known_values, load_settings
+from core.settings_sources import variables
 from stores.folder import CATALOGUE, private_files
 from stores.lock import OwnedError, OwnerLock, locked, read_owner
 from stores.sqlite.database import damaged
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from stores.ports import Record
 
 STARTING_SECONDS, POLL_SECONDS = 20.0, 0.2  # a server listens after 9 to 13 s at 2 busy cores
+COLLECTION, ALL = "CARREL_COLLECTION", "*"
 LONGEST_VERSION = 64  # as a key's version_policy over HTTP
 
 
@@ -63,10 +65,17 @@ class AskOptions:
     data: Data = None
     changes: Set = None
 
-    @property
-    def collections(self) -> str:
-        """Return the collections as one text."""
-        return joined_names(storables(self.collection) or [DEFAULT_COLLECTION])
+    def collections_in(self, kept: Record | Session) -> str:
+        """Return the collections as one text: those named, "default", or the only one there is.
+
+        A star names all that the caller sees.
+        """
+        from_environment = variables().get(COLLECTION, "")
+        named = storables(self.collection) or [one for one in (from_environment,) if one]
+        if named in ([], [ALL]):
+            known = [one.name for one in kept.catalogue.visible_collections(self.auth)]
+            named = known if named or len(known) == 1 else []
+        return joined_names(named or [DEFAULT_COLLECTION])
 
     @property
     def filters(self) -> list[str]:

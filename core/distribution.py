@@ -10,7 +10,7 @@ from core.errors import CarrelError, OperatorError
 DISTRIBUTION = "carrel-rag"  # on the package index, where "carrel" is another product
 EXTRAS = {  # the modules that come with each, as the code imports them
     "chroma": ("chromadb", "langchain_chroma"),
-    "connectors": ("httpx_auth", "keyring", "langchain_community"),
+    "connectors": ("httpx_auth", "keyring", "langchain_community", "watchfiles"),
     "entities": ("spacy",),
     "eval": ("ir_measures", "matplotlib", "nltk", "rouge_score", "sklearn"),
     "huggingface": ("langchain_huggingface", "sentence_transformers", "torch", "transformers"),

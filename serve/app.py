@@ -274,6 +274,11 @@ def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, CarrelError):  # raised while FastAPI read the body
         return _answer_error(request, error)
+    wants_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
+    if error.status_code == 404 and wants_page:  # somebody with a browser, who reads no JSON
+        return Response(
+            page_routes.page_files()[page_routes.INDEX].content, 404, media_type="text/html"
+        )
     code = {404: "not_found", 405: "wrong_method"}.get(error.status_code, "bad_request")
     rule = "there is nothing here" if error.status_code == 404 else shorten(error.detail)
     body = plain_body(request.scope["carrel.id"], code, rule, hint=f"see {OPENAPI}")

@@ -22,6 +22,8 @@ from app.syncing import is_syncing, note_failure, sync_source
 from core.auth import AuthContext, checked_name, checked_principal
 from core.errors import CallerError, CarrelError, DocumentError
 from core.settings import Settings
+from ingest.connectors.address import folder_of
+from ingest.connectors.watching import FolderWatch
 from ingest.loaders.formats import format_of, refusal
 from serve.errors import Busy, NotFound, failure_of, new_id
 from serve.ingest_jobs import AGAIN, INGEST_ATTEMPTS, NEWER, JobStopped, ingest_paths
@@ -139,6 +141,7 @@ class Jobs:
         self._waiting: deque[Job] = deque()
         self._changed = threading.Condition()
         self._closing = False
+        self._watch = FolderWatch()
         self._threads: dict[bool, threading.Thread] = {}  # of syncs, and of all else
         self.on_end: Callable[[JobRow], object] = lambda row: None
 
@@ -253,9 +256,21 @@ class Jobs:
 
     def sync_due(self, now: float) -> None:
         """Sync the sources whose time has come."""
-        for source in self._session.accounts.sources().due(now):
+        rows = self._session.accounts.sources()
+        for source in [*rows.due(now), *self._changed_folders()]:
             if not is_syncing(self._session, source):
                 self.sync(source)
+
+    def _changed_folders(self) -> list[SourceRow]:
+        """Return the sources with a schedule whose folder has changed meanwhile."""
+        listed = self._session.accounts.sources().list_sources(None)
+        folders = [(one, folder_of(one.address)) for one in listed if one.every]
+        try:
+            found = self._watch.changed(frozenset(path for _, path in folders if path))
+        except OSError as error:
+            log.warning("folders of sources cannot be watched: %s", error)
+            return []
+        return [one for one, path in folders if path in found]
 
     def finish_erasure(self) -> None:
         """Tidy up, in the background, after what is erased already; the job is nobody's."""

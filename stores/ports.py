@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stores.runlog.conversations import Conversation, KeptTurn
     from stores.runlog.jobs import JobRows
     from stores.runlog.runs import DocumentOpinion, DocumentRating, Rating
+    from stores.runlog.sharing import Shares
     from stores.runlog.sources import SourceRows
     from stores.sqlite.access_lists import AccessList
     from stores.sqlite.catalogue import Collection
@@ -142,6 +143,14 @@ class Catalogue(Protocol):
         self, auth: AuthContext, collection: Collection, document_id: str
     ) -> dict[str, Any] | None:
         """Return one document the caller may see, None where there is no such one."""
+
+    def file_of(
+        self, auth: AuthContext, collection: Collection, document_id: str
+    ) -> tuple[str, str] | None:
+        """Return where the file of a document that the caller may see was, and when it was read.
+
+        None where there is no such document.
+        """
 
     def list_passages(
         self, auth: AuthContext, collection: Collection, document_id: str, first: int, last: int
@@ -679,6 +688,9 @@ class Accounts(Protocol):
 
     def sources(self) -> SourceRows:
         """Return the sources that are kept in sync."""
+
+    def shares(self) -> Shares:
+        """Return who may read conversations of others."""
 
     def audit(self, settings: Settings) -> AuditLog:
         """Return the audit log, signed and named as these settings say."""

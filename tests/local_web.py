@@ -19,6 +19,7 @@ class Site:
 
     def __init__(self) -> None:
         self.pages: dict[str, Any] = {}
+        self.rest: Any = None  # what all other paths give
         self.asked: Counter[tuple[str, int]] = Counter()
         self.headers: list[tuple[str, str, str]] = []  # path, header, value
         self.url = ""
@@ -45,7 +46,7 @@ def handler(site: Site) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             for name in ("Authorization", "Host"):
                 site.headers.append((self.path, name, self.headers.get(name, "")))
-            found = site.pages.get(self.path)
+            found = site.pages.get(self.path, site.rest)
             if found is None:
                 self._answer(404, {}, b"no such page")
             elif isinstance(found, bytes):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import os
 import re
 import socketserver
+import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -17,7 +19,39 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 from cheroot import wsgi
+from cheroot.ssl.builtin import BuiltinSSLAdapter
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from wsgidav.wsgidav_app import WsgiDAVApp
+
+
+class Tls:
+    """Hold a certificate for this machine, which whoever trusts `file` takes."""
+
+    def __init__(self, folder: Path, *hosts: str) -> None:
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+        now = datetime.datetime.now(datetime.UTC)
+        names = [x509.DNSName(one) for one in hosts or ("localhost",)]
+        made = (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(hours=1))
+            .not_valid_after(now + datetime.timedelta(hours=1))
+            .add_extension(x509.SubjectAlternativeName(names), critical=False)
+            .sign(key, hashes.SHA256())
+        )
+        pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+        self.file, self.key = folder / "cert.pem", folder / "key.pem"
+        self.file.write_bytes(made.public_bytes(pem))
+        self.key.write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(self.file, self.key)
 
 
 @contextmanager
@@ -41,12 +75,13 @@ class Mailbox:
         self.validity = 7
         self.password = "pw"
         self.fetched: list[int] = []
+        self.offers = b""
 
     def answer(self, line: str) -> Iterator[bytes]:
         tag, command, rest = (*line.split(" ", 2), "")[:3]
         match command.upper():
             case "CAPABILITY":
-                yield b"* CAPABILITY IMAP4rev1\r\n"
+                yield b"* CAPABILITY IMAP4rev1 " + self.offers + b"\r\n"
             case "LOGIN" if f'"{self.password}"' not in rest:
                 yield f"{tag} NO [AUTHENTICATIONFAILED] wrong password\r\n".encode()
                 return
@@ -77,22 +112,47 @@ class Mailbox:
 
 
 @contextmanager
-def imap(box: Mailbox) -> Iterator[int]:
+def imap(box: Mailbox, tls: Tls | None = None, *, at_once: bool = True) -> Iterator[int]:
+    """Serve a mailbox; with `tls` from the first byte on, or once the client asks for it."""
+
     class Handler(socketserver.StreamRequestHandler):
+        def setup_files(self) -> None:
+            self.rfile = self.connection.makefile("rb", self.rbufsize)
+            self.wfile = socketserver._SocketWriter(self.connection)  # type: ignore[attr-defined]
+
+        def setup(self) -> None:
+            super().setup()
+            if tls is not None and at_once:
+                self._wrap()
+
+        def _wrap(self) -> None:
+            assert tls is not None
+            self.connection = tls.context.wrap_socket(self.request, server_side=True)
+            self.setup_files()
+
+        def finish(self) -> None:
+            super().finish()
+            self.rfile.close()
+            self.connection.close()
+
         def handle(self) -> None:
             self.wfile.write(b"* OK ready\r\n")
             while line := self.rfile.readline().decode().strip():
                 for answer in box.answer(line):
                     self.wfile.write(answer)
+                if line.upper().endswith("STARTTLS"):
+                    self._wrap()
                 if line.upper().endswith("LOGOUT"):
                     return
 
-    with served(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)) as port:
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    server.handle_error = lambda *given: None  # type: ignore[method-assign]
+    with served(server) as port:
         yield port
 
 
 @contextmanager
-def webdav(folder: Path) -> Iterator[int]:
+def webdav(folder: Path, tls: Tls | None = None) -> Iterator[int]:
     config = {
         "provider_mapping": {"/dav": str(folder)},
         "simple_dc": {"user_mapping": {"*": {"ann": {"password": "pw"}}}},
@@ -100,6 +160,8 @@ def webdav(folder: Path) -> Iterator[int]:
         "logging": {"enable": False},
     }
     server = wsgi.Server(("127.0.0.1", 0), WsgiDAVApp(config))
+    if tls is not None:
+        server.ssl_adapter = BuiltinSSLAdapter(str(tls.file), str(tls.key))
     server.prepare()
     thread = threading.Thread(target=server.serve)
     thread.start()

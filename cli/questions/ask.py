@@ -13,7 +13,6 @@ from cli.options import AskOptions, opened, storable, with_options
 from cli.terminal.answer import plan_tree, shortened
 from cli.terminal.output import print_json, stdout, warn
 from cli.terminal.progress import Watching, interruptible
-from core.auth import AuthContext
 from core.budget import Usage
 from core.errors import CallerError, shorten
 from core.question import checked_question
@@ -54,12 +53,12 @@ def ask(
 ) -> None:
     """Answer a question from a collection; exit code 3 says it was refused."""
     path = _checked(pipeline, plan)
-    named, filters = options.collections, options.filters
+    filters = options.filters
     settings = options.settings(stream)
     auth = options.auth
     watching = Watching(steps=steps, quiet=as_json)
     with watching, opened(settings, answers=True) as session, interruptible() as cancelled:
-        given = None
+        named, given = options.collections_in(session), None
         if plan is not None:
             given = load_plan(plan, settings, lambda: session.tools(auth, named).specs(auth))
         run = session.ask(
@@ -109,12 +108,10 @@ def plan(
         raise CallerError("a question or --file is needed", hint='try `carrel plan "…"`')
     settings = options.settings()
     asked = None if question is None else checked_question(storable(question), settings)
-    auth = options.auth
-    scope = options.collections, options.filters
     if file is not None:
-        made, about = _checked_file(file, settings, auth, *scope)
+        made, about = _checked_file(file, settings, options)
     else:
-        made, about = _proposed(str(asked), settings, auth, *scope)
+        made, about = _proposed(str(asked), settings, options)
     if as_json:
         print_json(
             {
@@ -128,13 +125,14 @@ def plan(
 
 
 def _checked_file(
-    file: Path, settings: Settings, auth: AuthContext, collection: str, where: list[str]
+    file: Path, settings: Settings, options: AskOptions
 ) -> tuple[PlanFile, dict[str, Any]]:
     """Check a file; the collection is opened only for a plan that names tools."""
 
     def tools() -> list[ToolSpec]:
         with opened(settings) as session:
-            return session.tools(auth, collection, where).specs(auth)
+            auth, named = options.auth, options.collections_in(session)
+            return session.tools(auth, named, options.filters).specs(auth)
 
     made = load_plan(file, settings, tools)
     kind = "multi" if len(made.plan.questions) > 1 else "plain"
@@ -142,10 +140,11 @@ def _checked_file(
 
 
 def _proposed(
-    question: str, settings: Settings, auth: AuthContext, collection: str, where: list[str]
+    question: str, settings: Settings, options: AskOptions
 ) -> tuple[PlanFile, dict[str, Any]]:
     with opened(settings) as session:
-        context = session.context(auth, collection, where=where)
+        named = options.collections_in(session)
+        context = session.context(options.auth, named, where=options.filters)
         with context.thinking({"started": context.clock(), "usage": Usage()}) as ledger:
             understood = context.reasoner.understand(question, [])
             found, operations, notes = context.planned(understood)
@@ -207,7 +206,8 @@ def search(
         raise CallerError(f"--pipeline is one of {', '.join(SEARCHES)}", value=pipeline)
     settings = options.settings()
     with opened(settings) as session:
-        wanted = (storable(query), options.collections, pipeline, k, options.filters)
+        named = options.collections_in(session)
+        wanted = (storable(query), named, pipeline, k, options.filters)
         found = describe_passages(session, find_passages(session, options.auth, *wanted))
     if as_json:
         print_json(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,6 @@ import typer
 from rich.markup import escape
 
 from cli.arguments import (
-    DEFAULT_COLLECTION,
     DEFAULT_TENANT,
     DEFAULT_USER,
     Data,
@@ -51,6 +51,7 @@ from cli.upkeep.forget import of_counts
 from core.auth import AuthContext
 from core.errors import AbsentError, CallerError
 from core.question import checked_question
+from core.types import place_of
 from stores.ports import RunLog
 from stores.runlog.conversations import Conversation
 
@@ -80,6 +81,8 @@ def list_conversations(
     if as_json:
         print_json({"conversations": [one.describe() for one in found]})
         return
+    if not found:
+        stdout().print("there is no conversation yet: `carrel chat` begins one")
     for one in found:
         when, title = one.updated_at[:19], shortened(one.title, TITLE)
         turns = counted(one.turns, "turn")
@@ -169,7 +172,13 @@ def _kept(data: Path | None) -> Iterator[RunLog]:
 
 
 LEAVE = {"/quit", "/exit", "/q"}
-FORGET = "/new"
+FORGET = {"/new", "/clear"}
+HELP, SOURCES = "/help", "/sources"
+COMMANDS = (
+    "/new or /clear begins another conversation, /sources shows the passages of the last answer,"
+    " /quit leaves"
+)
+COMMAND = re.compile(r"/[a-z]+")
 
 
 @with_options
@@ -191,16 +200,18 @@ def chat(
 
     Carrel asks back once when a question is unclear.
     """
-    named, filters = options.collections, options.filters
+    filters = options.filters
     auth = options.auth
     with opened(options.settings(stream), answers=True) as session:
+        named = options.collections_in(session) if options.collection or not resume else ""
         kept = _resumed(session, auth, named, resume)
         name = kept.id if kept else ""
+        last: dict[str, Any] | None = None
         while (question := _read()) not in LEAVE | {None}:
-            if question == FORGET:
-                name, named = "", kept.collection if kept else named
+            if question in FORGET:
+                name, named, last = "", kept.collection if kept else named, None
                 continue
-            if not question or not question.strip():
+            if not question or not question.strip() or _is_answered(question, last):
                 continue
             try:
                 if not name:
@@ -222,7 +233,8 @@ def chat(
             except CallerError as error:
                 fail(str(error))  # a bad question must not end the dialogue
                 continue
-            watching.finish(run.result)
+            last = run.result
+            watching.finish(last)
         if name:
             stderr().print(f"[dim]kept: carrel chat --continue {name}[/dim]")
 
@@ -239,21 +251,45 @@ def _resumed(
         session.catalogue.collections_named(auth, collection)
     else:
         kept = named(session.runs, auth, name)
-        collection = collection_of(kept, "" if collection == DEFAULT_COLLECTION else collection)
+        collection = collection_of(kept, collection)
         err.print(f"[dim]{escape(kept.title)}[/dim]")
-    err.print(f"[dim]{collection}: ask a question; /new starts over, /quit leaves[/dim]")
+    err.print(f"[dim]{collection}: ask a question; /help lists what else there is[/dim]")
     if kept is not None and kept.waiting is not None:
         for line in clarification_lines(kept.waiting.clarification.model_dump()):
             err.print(escape(line))
     return kept
 
 
+def _is_answered(line: str, last: dict[str, Any] | None) -> bool:
+    """Answer a line that is a command of the dialogue; tell whether it was one."""
+    if line == HELP:
+        stderr().print(escape(COMMANDS))
+    elif line == SOURCES:
+        _print_passages(last)
+    elif COMMAND.fullmatch(line):
+        fail(f"there is no command {line}; {HELP} lists those there are")
+    else:
+        return False
+    return True
+
+
+def _print_passages(last: dict[str, Any] | None) -> None:
+    """Print the passages that the last answer cites."""
+    claims, evidence = (last["claims"], last["evidence"]) if last else ([], [])
+    cited = {one["chunk_id"] for claim in claims for one in claim["citations"]}
+    for item in evidence:
+        if item["chunk_id"] in cited:
+            place = place_of(item["section"] or "", item["page"])
+            where = " · ".join(part for part in (item["source"], place) if part)
+            stdout().print(f"[bold]{escape(where)}[/bold]\n{escape(item['text'])}\n")
+    if not cited:
+        stderr().print("no answer before this cites anything")
+
+
 def _read() -> str | None:
     """Return the next line, None at the end of the input."""
-    if asks():
-        stderr().print("[bold]?[/bold] ", end="")
     try:
-        line = read_line()
+        line = read_line("? " if asks() else "")
     except KeyboardInterrupt:
         return None
     return storable(line).strip() if line else None

@@ -43,9 +43,8 @@ def recommend(
     if graph is not None:
         checked_out(graph, (".svg",))
     with opened(settings) as session:
-        found = recommended(
-            session, options.auth, storable(need), options.collections, k, options.filters
-        )
+        named = options.collections_in(session)
+        found = recommended(session, options.auth, storable(need), named, k, options.filters)
     if graph is not None:
         write_files({graph: relations_drawing(found["relations"])})
     if as_json:

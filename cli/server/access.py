@@ -217,6 +217,9 @@ def list_keys(
     if as_json:
         print_json({"keys": [key.describe() for key in found]})
         return
+    if not found:
+        stdout().print("there is no key yet: `carrel keys create --tenant default --user NAME`")
+        return
     table = plain_table("id", "tenant", "user", "roles", "sees", "created", "state")
     for key in found:
         roles = ", ".join(sorted(key.auth.roles))

@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from cli.terminal.output import fail, stderr, stdout
+from cli.terminal.output import fail, stderr, stdout, typed_line
 from core.settings_sources import PREFIX, VARIABLE
 from serve.operator.frames import LOOPBACK, Channel, Frame, FrameError, enter
 from stores.lock import OwnedError, Owner
@@ -125,12 +125,12 @@ class _Talk:
             sys.stderr.write(frame["err"])
             sys.stderr.flush()
         elif "read" in frame:
-            self._send(**self._read())
+            self._send(**self._read(str(frame["read"])))
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self, prompt: str) -> dict[str, Any]:
         self._reading = True
         try:
-            return {"line": sys.stdin.readline()}
+            return {"line": typed_line(prompt)}
         except KeyboardInterrupt:
             return {"interrupt": True}
         finally:

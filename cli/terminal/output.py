@@ -6,6 +6,8 @@ import json
 import os
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
@@ -56,10 +58,25 @@ def asks() -> bool:
     return sys.stdin.isatty() if command is None else command.request.asks
 
 
-def read_line() -> str:
+def read_line(prompt: str = "") -> str:
     """Return the next line of the input, "" at its end."""
     command = running()
-    return sys.stdin.readline() if command is None else command.read_line()
+    return typed_line(prompt) if command is None else command.read_line(prompt)
+
+
+def typed_line(prompt: str) -> str:
+    """Return the next line of this process's own input; a person may edit it, or an earlier one."""
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        with suppress(ImportError):  # not everywhere; `input` edits with it, and has a history
+            import_module("readline")
+        try:
+            return f"{input(prompt)}\n"
+        except EOFError:
+            return ""
+    if prompt and sys.stdin.isatty():
+        sys.stderr.write(prompt)
+        sys.stderr.flush()
+    return sys.stdin.readline()
 
 
 def agreed(question: str) -> bool:

@@ -24,7 +24,7 @@ from cli.server.running import placed
 from cli.terminal.output import fail, print_json, stdout
 from cli.terminal.progress import IngestBar
 from core.auth import checked_name, checked_principal
-from core.errors import CallerError
+from core.errors import CallerError, shorten
 from core.profile import load_profile
 from core.settings import load_settings
 from ingest.loaders.formats import known_formats
@@ -94,6 +94,16 @@ def ingest(
         raise typer.Exit(1)
 
 
+def _elsewhere(path: Path) -> str:
+    """Say what to do about a path that is not there: it may be an address, or standard input."""
+    scheme, _, rest = str(path).partition(":/")
+    if rest and scheme.isalpha():
+        return "`carrel source add NAME ADDRESS`, then `carrel source sync NAME`, read an address"
+    if str(path) == "-":
+        return "write what comes from a pipe to a file, and give that"
+    return "check the spelling"
+
+
 def _readers(acl: list[str]) -> str:
     """Return who may read, with commas between; an empty name would open documents to all."""
     for given in acl:
@@ -109,7 +119,7 @@ def _nothing(summary: Summary) -> str:
         first = summary.failed[0]
         return (
             f"nothing could be ingested: {failed} failed, the first is {first.path}"
-            f" ({first.reason}). Correct them and run it again."
+            f" ({shorten(first.reason)}). Correct them and run it again."
         )
     if left_out := len(summary.left_out):
         return f"nothing could be ingested: {left_out} left out. Choose another profile."
@@ -159,7 +169,7 @@ def _checked(paths: list[Path], collection: str, tenant: str, acl: str) -> froze
     missing = [path for path in paths if not path.exists()]
     if missing:
         raise CallerError(
-            "a path to ingest must exist", value=str(missing[0]), hint="check the spelling"
+            "a path to ingest must exist", value=str(missing[0]), hint=_elsewhere(missing[0])
         )
     return readers
 

@@ -14,9 +14,17 @@ from cli.server.running import host
 from cli.terminal.answer import shortened
 from cli.terminal.output import counted, plain_table, print_json, stderr, stdout, warn
 from core.auth import AuthContext
-from core.errors import CarrelError, OperatorError
+from core.errors import CallerError, CarrelError, OperatorError
 from core.profile import load_profile
-from core.settings import FIELDS, LIVE, Settings, load_settings, unknown_variables, variable_of
+from core.settings import (
+    FIELDS,
+    LIVE,
+    Settings,
+    load_settings,
+    nearest,
+    unknown_variables,
+    variable_of,
+)
 from models.chat.open_chat import served_model
 from models.chat.types import NoConnection
 from stores.index.place import recorded_settings
@@ -221,6 +229,9 @@ def _show(report: dict[str, Any]) -> None:
 
 
 def config(
+    name: Annotated[
+        str, typer.Argument(help="Only settings whose name holds this.", show_default="all")
+    ] = "",
     profile: Annotated[
         str | None, typer.Option("--profile", help="Show what this profile changes.")
     ] = None,
@@ -234,6 +245,7 @@ def config(
 ) -> None:
     """Show every setting with its value, origin and meaning."""
     loaded = load_profile(profile).settings if profile else None
+    part = storable(name).strip()
     settings, origins = load_settings({**flags_from(data, changes), "serve.mode": mode}, loaded)
     values = settings.shown()
     for name, recorded in recorded_settings(settings).items():
@@ -248,7 +260,12 @@ def config(
             "live": name in LIVE,
         }
         for name, field in FIELDS.items()
+        if part.lower() in name
     }
+    if not rows:
+        near = nearest(part)
+        hint = f"the nearest is {near}" if near else "`carrel config` lists the settings"
+        raise CallerError("a setting has a name with this in it", value=part, hint=hint)
     if as_json:
         print_json({"settings": rows, "unknown_variables": unknown_variables()})
         return

@@ -54,6 +54,11 @@ class OidcSettings(Group):
     groups_claim: str = Field(
         "groups", min_length=1, description="Claim of the groups; dots lead into objects."
     )
+    groups_file: Path | None = Field(
+        None,
+        description="CSV with the header user,group of groups beside those of a token; a change"
+        " counts at the next token.",
+    )
     roles: list[str] = Field(
         default_factory=list,
         description="Roles by group, GROUP=ROLE or GROUP; with commas.",

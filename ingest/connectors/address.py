@@ -96,6 +96,12 @@ def parse_address(name: str, text: str) -> Address:
     return Address(kind, text, urlunsplit(bare), unquote(parts.username or ""), parts)
 
 
+def folder_of(text: str) -> Path | None:
+    """Return the folder or file that the address of a kept source names, None for another kind."""
+    path = Path(text)
+    return path if path.is_absolute() and path.exists() else None
+
+
 def _path(path: Path) -> Address:
     whole = Path(os.path.abspath(path.expanduser()))
     if not whole.exists():

@@ -7,6 +7,7 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -17,18 +18,38 @@ from ingest.connectors.types import Access, GoneError, Item, Received, SourceErr
 from ingest.types import LoadFailure
 
 FAILS = (imaplib.IMAP4.error, OSError, EOFError)
+SPARE = 2**20  # bytes of an answer beside the message in it; chosen, not measured
 
 
-class _Plain(imaplib.IMAP4):
+class _Bounded(imaplib.IMAP4):
+    """Take no more than `most` bytes of answers to one command, for which `taken` begins anew."""
+
     private = False
+    most = taken = 0
 
+    def read(self, size: int) -> bytes:
+        """Read a literal; the library makes room for all of it before any has come."""
+        self._take(size)
+        return super().read(size)
+
+    def readline(self) -> bytes:
+        """Read a line."""
+        line = super().readline()
+        self._take(len(line))
+        return line
+
+    def _take(self, size: int) -> None:
+        self.taken += size
+        if self.taken > self.most:
+            raise imaplib.IMAP4.abort(f"it answers with more than {self.most >> 20} MB")
+
+
+class _Plain(_Bounded):
     def _create_socket(self, timeout: float | None) -> socket.socket:
         return connect(self.host, self.port, private=self.private, timeout=timeout)
 
 
-class _Tls(imaplib.IMAP4_SSL):
-    private = False
-
+class _Tls(_Bounded, imaplib.IMAP4_SSL):
     def _create_socket(self, timeout: float | None) -> socket.socket:
         plain = connect(self.host, self.port, private=self.private, timeout=timeout)
         return self.ssl_context.wrap_socket(plain, server_hostname=self.host)  # type: ignore[no-any-return]
@@ -57,11 +78,12 @@ class MailConnector:
                 "the mailbox does not open", value=f"{address.text}: {_why(error)}", hint=hint
             ) from None
 
-    def _open(self, address: Address) -> imaplib.IMAP4:
+    def _open(self, address: Address) -> _Bounded:
         tls = address.parts.scheme == "imaps"
         kind = _Tls if tls else _Plain
         # Of the class, as the constructor connects already.
-        made = type("Checked", (kind,), {"private": self._access.private})
+        bounds = {"private": self._access.private, "most": self._access.most_bytes + SPARE}
+        made = type("Checked", (kind,), bounds)
         port = address.parts.port or (993 if tls else 143)
         host = address.parts.hostname or ""
         context = ssl.create_default_context()
@@ -69,7 +91,7 @@ class MailConnector:
             server = made(host, port, ssl_context=context, timeout=self._seconds)
         else:
             server = made(host, port, timeout=self._seconds)
-        opened: imaplib.IMAP4 = server
+        opened: _Bounded = server
         try:
             if not tls and "STARTTLS" in opened.capabilities:
                 opened.starttls(context)
@@ -77,7 +99,8 @@ class MailConnector:
                 raise SourceError("a password is sent over TLS alone", value=address.text)
             opened.login(self._access.credential.user, self._access.credential.password)
         except BaseException:
-            opened.shutdown()
+            with suppress(OSError):  # a handshake that failed has closed it
+                opened.shutdown()
             raise
         return opened
 
@@ -102,6 +125,7 @@ class MailConnector:
     def read(self, item: Item, mark: str, target: Path) -> Received:
         """Write a message, which stays as unread as it was."""
         most = self._access.most_bytes
+        self._server.taken = 0
         try:
             _, sizes = self._server.uid("fetch", item.key, "(RFC822.SIZE)")
             size = re.search(rb"RFC822\.SIZE (\d+)", sizes[0] or b"" if sizes else b"")
@@ -122,10 +146,13 @@ class MailConnector:
         """Leave the mailbox."""
         try:
             self._server.logout()
-        except FAILS:
-            pass  # it has left already
+        except FAILS:  # it has left already, or says other things
+            with suppress(OSError):
+                self._server.shutdown()
 
 
 def _why(error: Exception) -> str:
+    if isinstance(error, OSError):  # whose first argument is a number
+        return str(error)
     text = error.args[0] if error.args else error
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)

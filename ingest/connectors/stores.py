@@ -28,8 +28,9 @@ REGION = "us-east-1"  # which compatible stores take for any
 class _FileStore:
     """Read files by address, once a list has said their revisions."""
 
-    def __init__(self, fetcher: Fetcher) -> None:
+    def __init__(self, fetcher: Fetcher, access: Access) -> None:
         self._fetcher = fetcher
+        self._lists, self._most_lists = 0, access.settings.sources.max_items
         self._urls: dict[str, str] = {}
         self.complete = True
         self.failed: list[LoadFailure] = []
@@ -51,6 +52,10 @@ class _FileStore:
 
     def _ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"") -> Element:
         """Return the XML that a request is answered with; raises SourceError."""
+        self._lists += 1
+        if self._lists > self._most_lists:  # folders in folders without an end, or pages of keys
+            rule = f"a store is listed in {self._most_lists} requests at most (sources.max_items)"
+            raise SourceError(rule, value=url)
         answer = io.BytesIO()
         try:
             self._fetcher.send(method, url, answer, headers, body)
@@ -75,7 +80,7 @@ class WebDavConnector(_FileStore):
     def __init__(self, address: Address, access: Access) -> None:
         scheme = "https" if address.parts.scheme == "webdavs" else "http"
         self._root = f"{scheme}://{urlsplit(address.rest).netloc}{address.parts.path.rstrip('/')}/"
-        super().__init__(Fetcher(access, self._root))
+        super().__init__(Fetcher(access, self._root), access)
 
     def items(self, marks: Mapping[str, str]) -> Iterator[Item]:
         """Yield the files."""
@@ -125,7 +130,7 @@ class BucketConnector(_FileStore):
                 hint = f"run `{install_command('connectors')}`"
                 raise SourceError("a signed bucket needs httpx-auth", hint=hint) from None
             auth = made(secret.user, secret.password, region, "s3")
-        super().__init__(Fetcher(access, endpoint, auth))
+        super().__init__(Fetcher(access, endpoint, auth), access)
 
     def items(self, marks: Mapping[str, str]) -> Iterator[Item]:
         """Yield the objects, a page of the list after the other."""

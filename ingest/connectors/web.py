@@ -116,7 +116,8 @@ class WebConnector:
                 if not url.startswith(("http://", "https://")):
                     continue
                 if local_name(found) == "sitemapindex":
-                    if depth < DEPTH and (below := self._sitemap(url)) is not None:
+                    below = self._sitemap(url) if depth < DEPTH and url not in self._known else None
+                    if below is not None:
                         waiting.append((below, depth + 1))
                     continue
                 changed = self._modified[url] = entry.get("lastmod", "")
@@ -127,6 +128,10 @@ class WebConnector:
     def _sitemap(self, url: str) -> Element | None:
         body = io.BytesIO()
         try:
+            self._known.add(url)
+            if len(self._known) > self._most:
+                rule = f"a site has at most {self._most} sitemaps (sources.max_items)"
+                raise SourceError(rule, value=self._root)
             self._fetcher.get(url, body)
             if (tree := _xml(body.getvalue())) is None:
                 raise DocumentError("a sitemap is XML", value=url)

@@ -54,6 +54,16 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     yield ParsedDocument.of_file(relative, "image", blocks, {"pages": frames}, title)
 
 
+def page_of(path: Path, number: int, limits: LoadLimits) -> Image.Image:
+    """Return one page of a picture, from 1; raises DocumentError."""
+    with report_damage("the image is damaged"), _opened(path) as picture:
+        if not 0 < number <= int(getattr(picture, "n_frames", 1)):
+            raise DocumentError("the document has no such page", value=number)
+        picture.seek(number - 1)
+        PictureReader(limits).check_size(*picture.size)
+        return _upright(picture)
+
+
 @contextmanager
 def _opened(file: Path | BinaryIO) -> Iterator[Image.Image]:
     Image.MAX_IMAGE_PIXELS = None  # they are compared with `ocr_megapixels`, before any is decoded

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.errors import DocumentError
 from ingest.loaders.limits import LoadLimits, report_damage
@@ -85,15 +85,22 @@ class PictureReader:
         return best
 
     def _best(self, picture: Image) -> PageText | None:
-        """Return what the first engine reads that reads most of the page, None for no text."""
-        found = False
+        """Return the text by the first engine that loses no line, else by the one that loses least.
+
+        One must read most of the page. None for no text.
+        """
+        found, pages = False, list[PageText]()
         for engine in self._limits.ocr.split(", "):
             with report_damage("OCR failed on it"):
                 lines = [one for one in _lines(engine, picture) if one.width > 0]
             read = [one for one in lines if is_read(one, self._limits.ocr_confidence)]
             found = found or bool(lines)
             if read and _length(read) >= _LEAST_READ * _length(lines):
-                return PageText(text_of_lines(read), len(read), len(lines) - len(read))
+                pages.append(PageText(text_of_lines(read), len(read), len(lines) - len(read)))
+                if not pages[-1].lost:
+                    break
+        if pages:
+            return min(pages, key=lambda one: one.lost / (one.read + one.lost))
         if not found:
             return None
         names = self._limits.ocr
@@ -113,6 +120,16 @@ def _lines(engine: str, picture: Image) -> list[TextLine]:
         return found
     grey = picture.convert("L")
     return _tesseract(engine.split()[1]).lines(grey.tobytes(), *grey.size)
+
+
+def lines_of(pixels: Any, limits: LoadLimits) -> list[TextLine]:  # noqa: ANN401 - an array
+    """Return the legible lines of a picture, by the engine that reads most of it."""
+    picture = import_module("PIL.Image").fromarray(pixels)  # of the extra `ocr`
+    best: list[TextLine] = []
+    for engine in limits.ocr.split(", ") if limits.ocr else ():
+        read = [one for one in _lines(engine, picture) if is_read(one, limits.ocr_confidence)]
+        best = max(best, read, key=_length)
+    return best
 
 
 @cache

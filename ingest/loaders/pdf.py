@@ -284,7 +284,7 @@ _EVERYWHERE = (-math.inf, -math.inf, math.inf, math.inf)
 _RECTANGLE = 5  # segments of one at most
 _MIN_SIDE = 3.0  # points of what text can lie on; a line is thinner; chosen, not measured
 _NO_TEXT = "no text layer; OCR it first"
-_OCR_SCALE = 200 / 72  # pixels for a point: 200 dpi, at which small print is read; not measured
+OCR_SCALE = 200 / 72  # pixels for a point: 200 dpi, at which small print is read; not measured
 _USELESS = {"(anonymous)", "anonymous", "(unspecified)", "unspecified", "unknown", "none", "user"}
 _USELESS_TITLE = ("untitled", "microsoft word -", "document", "layout 1")
 
@@ -332,9 +332,9 @@ def _read_pictures(
         for number in numbers:
             page = document[number - 1]
             try:
-                width, height = (side * _OCR_SCALE for side in page.get_size())
+                width, height = (side * OCR_SCALE for side in page.get_size())
                 reader.check_size(width, height)
-                shown = reader.read(page.render(scale=_OCR_SCALE).to_pil())
+                shown = reader.read(page.render(scale=OCR_SCALE).to_pil())
                 found[number], problem = shown.text, shown.loss
             except DocumentError as error:
                 problem = error.rule

@@ -156,6 +156,12 @@ def _storable(value: Any) -> Any:  # noqa: ANN401 (fields hold anything)
     return [_storable(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def limit_process(limits: LoadLimits) -> None:
+    """Bound what a process may take that reads one file, pictures of text too, and writes none."""
+    _limit(limits, 1, 0)
+    _limit_time(limits.ocr_timeout_s)
+
+
 def _limit(limits: LoadLimits, steps: int, written: int) -> None:
     """Bound memory, writing, and processor time from now on; the parent watches the clock."""
     for kind, value in (

@@ -15,6 +15,7 @@ from core.auth import AuthContext, checked_name
 from core.errors import CallerError, OperatorError
 from core.fields.serve import is_secure, paired
 from core.settings import Settings
+from serve.access.groups import GroupFile
 from serve.errors import NotAuthenticated
 from serve.telemetry.logs import log
 
@@ -135,6 +136,7 @@ class OidcTokens:
                 hint="set CARREL_OIDC__CLIENT_ID",
             )
         self.provider = Provider(oidc.issuer)
+        self._listed = GroupFile(oidc.groups_file) if oidc.groups_file else None
         self._roles = [(group, checked_name("role", name)) for group, name in _pairs(oidc.roles)]
         self._tenants = [
             (group, checked_name("tenant", name)) for group, name in _pairs(oidc.tenants)
@@ -195,7 +197,10 @@ class OidcTokens:
 
     def caller(self, claims: Mapping[str, Any]) -> AuthContext:
         """Return who the verified claims of a token stand for; raises NotAuthenticated."""
+        user = self._user(claims)
         groups = _groups(claims, self._settings.groups_claim)
+        if self._listed is not None:
+            groups |= self._listed.groups_of(user)
         tenants = {name for group, name in self._tenants if group in groups}
         if len(tenants) > 1:
             raise NotAuthenticated("your groups name more than one tenant", hint="ask the operator")
@@ -205,7 +210,7 @@ class OidcTokens:
         try:
             return AuthContext(
                 tenant=tenant,
-                user=self._user(claims),
+                user=user,
                 roles=frozenset(name for group, name in self._roles if group in groups),
             )
         except CallerError as error:

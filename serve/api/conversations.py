@@ -7,7 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.errors import CallerError
+from core.auth import AuthContext
+from core.errors import AbsentError, CallerError, CarrelError
+from serve.api.documents import ReadersRequest
 from serve.questions import Storable
 from serve.searching import Collections
 from serve.services import Caller, Services
@@ -63,19 +65,72 @@ async def conversations(
 
 @router.get("/{conversation_id}")
 async def conversation(conversation_id: Id, auth: Caller, services: Services) -> dict[str, Any]:
-    """Return a conversation of the caller with its turns, and what it asks back."""
-    kept = services.runs
+    """Return a conversation of the caller with its turns, and what it asks back.
+
+    Of one that another user shares it has what the caller may read; `user` says whose it is.
+    """
+    kept, shares = services.runs, services.session.accounts.shares()
 
     def load() -> dict[str, Any]:
-        found = kept.load_conversation(auth, conversation_id)
-        waiting = found.waiting
+        try:
+            found = kept.load_conversation(auth, conversation_id)
+        except AbsentError:
+            found = shares.open_conversation(auth, conversation_id)
+        is_own, waiting = found.user == auth.user, found.waiting
+        described = found.describe()
+        if not is_own:
+            waiting, described["collection"] = None, _named_to(services, auth, found.collection)
         return {
-            **found.describe(),
+            **described,
+            "user": found.user,
+            "readers": shares.readers_of(found.id) if is_own else None,
             "turns": kept.turns(auth, found),
             "waiting": None if waiting is None else waiting.clarification.model_dump(),
         }
 
     return await services.runner.do(auth, load)
+
+
+def _named_to(services: Services, auth: AuthContext, names: str) -> str:
+    """Return the names of collections that the caller sees, "" where any of them is hidden."""
+    try:
+        services.catalogue.collections_named(auth, names)
+    except CarrelError:
+        return ""
+    return names
+
+
+@router.put("/{conversation_id}/readers")
+async def set_conversation_readers(
+    conversation_id: Id, body: ReadersRequest, auth: Caller, services: Services
+) -> dict[str, Any]:
+    """Let others of the tenant read a conversation of the caller, as it goes on.
+
+    They see the questions, and the answers whose sources they may read themselves.
+    """
+    readers = body.readers()
+
+    def share() -> dict[str, Any]:
+        found = services.runs.load_conversation(auth, conversation_id)
+        services.session.accounts.shares().share(found, readers)
+        facts = {"conversation": conversation_id, "readers": readers}
+        services.audit.record("access_changed", auth, **facts)
+        return {**found.describe(), "readers": readers}
+
+    return await services.runner.do(auth, share)
+
+
+@router.delete("/{conversation_id}/readers", status_code=204, response_class=Response)
+async def unshare(conversation_id: Id, auth: Caller, services: Services) -> None:
+    """Let nobody else read a conversation of the caller any more."""
+
+    def end() -> None:
+        found = services.runs.load_conversation(auth, conversation_id)
+        services.session.accounts.shares().share(found, None)
+        facts = {"conversation": conversation_id, "readers": [f"user:{auth.user}"]}
+        services.audit.record("access_changed", auth, **facts)
+
+    await services.runner.do(auth, end)
 
 
 @router.patch("/{conversation_id}")

@@ -9,9 +9,10 @@ from typing import Annotated, Any, BinaryIO, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as PathParameter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.requests import ClientDisconnect
 
+from app.pages import page_picture
 from core.auth import AuthContext, checked_principal
 from core.errors import CallerError
 from serve.errors import NotFound, Refused
@@ -130,6 +131,39 @@ async def passages(
     return await services.runner.do(auth, read)
 
 
+Quotes = Annotated[
+    list[Annotated[str, StringConstraints(min_length=1, max_length=2000)]] | None,
+    Query(max_length=10, description="Words of the page to be marked."),
+]
+
+
+@router.get("/documents/page", tags=["documents"], response_class=Response)
+async def page(
+    auth: Caller,
+    services: Services,
+    document_id: DocumentId,
+    number: Annotated[int, Query(ge=1, le=MOST, description="Page, from 1.")],
+    collection: CollectionName = "default",
+    quote: Quotes = None,
+) -> Response:
+    """Return a page of a PDF or a picture as it looks (PNG), while its file is as it was read."""
+
+    def draw() -> bytes:
+        found = _find_collection(services, auth, collection, document_id)
+        shown = page_picture(services.session, auth, found, document_id, number, quote or [])
+        services.audit.record(
+            "retrieval",
+            auth,
+            tool="page",
+            collection=collection,
+            filter=auth.describe(),
+            **services.audit.log.document(document_id),
+        )
+        return shown
+
+    return Response(await services.runner.do(auth, draw), media_type="image/png")
+
+
 @router.delete("/documents", tags=["documents"], status_code=204, response_class=Response)
 async def delete(
     auth: DocumentWriter,
@@ -158,6 +192,16 @@ class ReadersRequest(BaseModel):
     acl: list[str] = Field(default_factory=list, max_length=50)
     everyone: bool = False
 
+    def readers(self) -> list[str]:
+        """Return them, empty for the whole tenant; raises CallerError for neither or both."""
+        if bool(self.acl) == self.everyone:
+            raise CallerError(
+                "a body has either `acl`, who may read it, or `everyone`: true",
+                value=self.model_dump_json(),
+                hint='such as {"acl": ["staff"]}',
+            )
+        return sorted({checked_principal(one) for one in self.acl})
+
 
 @router.put("/documents", tags=["documents"])
 async def set_readers(
@@ -171,13 +215,7 @@ async def set_readers(
 
     Stored runs and conversations obey at once.
     """
-    if bool(body.acl) == body.everyone:
-        raise CallerError(
-            "a body has either `acl`, who may read it, or `everyone`: true",
-            value=body.model_dump_json(),
-            hint='such as {"acl": ["staff"]}',
-        )
-    readers = sorted({checked_principal(one) for one in body.acl})
+    readers = body.readers()
 
     def change() -> dict[str, Any]:
         found = [_find_collection(services, auth, collection, document_id)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as PathParameter
@@ -13,7 +13,7 @@ from core.auth import AuthContext, checked_name, checked_principal
 from core.errors import CallerError
 from ingest.connectors.address import parse_address
 from ingest.connectors.network import check_host
-from serve.services import DocumentWriter, Services
+from serve.services import DocumentWriter, Services, with_role
 from stores.runlog.sources import SourceRow
 
 router = APIRouter(prefix="/api/v1", tags=["sources"])
@@ -38,10 +38,19 @@ class SourceRequest(BaseModel):
 
 
 @router.get("/sources")
-async def sources(auth: DocumentWriter, services: Services) -> dict[str, Any]:
+async def sources(
+    auth: DocumentWriter,
+    services: Services,
+    everyone: Annotated[
+        Literal["true", "false"],
+        Query(alias="all", description="Those of the whole tenant, for its admins."),
+    ] = "false",
+) -> dict[str, Any]:
     """List the sources that the caller has added, and how the last sync of each ended."""
-    rows = services.session.accounts.sources()
-    found = await services.runner.do(auth, lambda: rows.list_sources(auth.tenant, auth))
+    if of_tenant := everyone == "true":
+        with_role(auth, {services.settings.serve.admin_role})
+    rows, owner = services.session.accounts.sources(), None if of_tenant else auth
+    found = await services.runner.do(auth, lambda: rows.list_sources(auth.tenant, owner))
     return {"sources": [one.describe() for one in found]}
 
 

@@ -99,10 +99,10 @@ class Command:
             self.cancelled.clear()
         return self.cancelled
 
-    def read_line(self) -> str:
+    def read_line(self, prompt: str = "") -> str:
         """Return the client's next line, "" at its end; an interruption raises."""
         try:
-            self._channel.send(read=True)
+            self._channel.send(read=prompt)
         except OSError:
             self.leave()
         with self._changed:

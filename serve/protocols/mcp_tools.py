@@ -11,13 +11,26 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any, TypeVar
 
 import anyio
+import pydantic_core
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    CallToolResult,
+    ErrorData,
+    InputRequiredResult,
+    JSONRPCError,
+    TextContent,
+    ToolAnnotations,
+)
 from pydantic import Field, ValidationError
 from starlette.requests import Request
-from starlette.types import Receive, Scope, Send
+from starlette.responses import JSONResponse
+from starlette.types import Message, Receive, Scope, Send
 
 from core.auth import AuthContext
 from core.budget import Usage
@@ -26,6 +39,7 @@ from core.errors import CarrelError, shorten
 from core.question import checked_question
 from serve.api.recommend import RecommendRequest, recommend_on_record
 from serve.errors import explained, new_id
+from serve.protocols.openai_schemas import DEFAULT_COLLECTION
 from serve.questions import Question, storable
 from serve.recommending import MOST_ITEMS
 from serve.searching import describe_passages, passages_on_record, search_on_record
@@ -43,7 +57,13 @@ AROUND = 20  # passages before and behind one that is fetched, and at most of a 
 Asked = Context[Any, Any]
 Verify = Callable[[Asked], AuthContext]
 T = TypeVar("T")
-Name = Annotated[str, Field(description="Name of a collection.")]
+Name = Annotated[
+    str, Field(description="Name of a collection; without one `default`, or the only one.")
+]
+FORM = (
+    "a message is one JSON-RPC 2.0 object: a text as its method, an object as its params,"
+    " and as its id a text or a whole number"
+)
 
 
 class McpToolServer(MCPServer[Any]):
@@ -75,11 +95,15 @@ class McpTools:
         self,
         query: str,
         ctx: Asked,
-        collection: Name = "default",
+        collection: Name = "",
         k: Annotated[int, Field(ge=1, le=100)] = 10,
     ) -> dict[str, Any]:
         """Find the passages of a collection that fit a query best, the best first."""
-        return await self._do(ctx, lambda auth: self._passages(auth, query, collection, k))
+
+        def found(auth: AuthContext) -> dict[str, Any]:
+            return self._passages(auth, query, self._named(auth, collection), k)
+
+        return await self._do(ctx, found)
 
     async def fetch(
         self,
@@ -93,17 +117,22 @@ class McpTools:
         self,
         need: str,
         ctx: Asked,
-        collection: Name = "default",
+        collection: Name = "",
         k: Annotated[int, Field(ge=1, le=MOST_ITEMS)] = 10,
     ) -> dict[str, Any]:
         """Recommend the documents that meet a need (projects, books …), with cited reasons."""
-        body = RecommendRequest(need=need, collection=collection, k=k)
-        return await self._do(ctx, lambda auth: recommend_on_record(self._services, auth, body))
 
-    async def ask(self, question: str, ctx: Asked, collection: Name = "default") -> CallToolResult:
+        def work(auth: AuthContext) -> dict[str, Any]:
+            named = self._named(auth, collection)
+            body = RecommendRequest(need=need, collection=named, k=k)
+            return recommend_on_record(self._services, auth, body)
+
+        return await self._do(ctx, work)
+
+    async def ask(self, question: str, ctx: Asked, collection: Name = "") -> CallToolResult:
         """Answer a question from a collection, with citations, or refuse it honestly."""
-        asked = Question(question, collection)
-        work = self._services.runner.run(asked, self._verify(ctx))
+        name = collection or await self._do(ctx, lambda auth: self._named(auth, ""))
+        work = self._services.runner.run(Question(question, name), self._verify(ctx))
         result = (await self._explain(ctx, work)).result
         cited = dict.fromkeys(
             one["source"] for claim in result["claims"] for one in claim["citations"]
@@ -112,9 +141,13 @@ class McpTools:
         content = [TextContent(type="text", text=one) for one in texts]
         return CallToolResult(content=[*content], structured_content=storable(result))
 
-    async def plan(self, question: str, ctx: Asked, collection: Name = "default") -> dict[str, Any]:
+    async def plan(self, question: str, ctx: Asked, collection: Name = "") -> dict[str, Any]:
         """Show into which questions and searches a question is taken apart, and run nothing."""
-        return await self._do(ctx, lambda auth: self._planned(auth, question, collection))
+
+        def planned(auth: AuthContext) -> dict[str, Any]:
+            return self._planned(auth, question, self._named(auth, collection))
+
+        return await self._do(ctx, planned)
 
     async def collections(self, ctx: Asked) -> dict[str, Any]:
         """List the collections in which you may see a document, with the number of those."""
@@ -139,6 +172,10 @@ class McpTools:
             raise ToolError(str(found)) from None
         self._verify(ctx)  # whose key was revoked meanwhile gets nothing
         return done
+
+    def _named(self, auth: AuthContext, name: str) -> str:
+        known = [] if name else self._session.catalogue.visible_collections(auth)
+        return known[0].name if len(known) == 1 else name or DEFAULT_COLLECTION
 
     def _passages(self, auth: AuthContext, query: str, collection: str, k: int) -> dict[str, Any]:
         found = search_on_record(self._services, auth, query, collection, "hybrid", k)
@@ -225,8 +262,46 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        await caller(Request(scope, receive))
-        await self._server.session_manager.handle_request(scope, receive, send)
+        request = Request(scope, receive)
+        await caller(request)
+        if scope["method"] == "GET":  # a stream that would never say anything, without sessions
+            await JSONResponse(_refused("POST is what is answered here"), 405)(scope, receive, send)
+            return
+        body = await request.body() if scope["method"] == "POST" else b""
+        if scope["method"] == "POST" and (code := _fault(body)):
+            await JSONResponse(_refused(FORM, code), 400)(scope, receive, send)
+            return
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def again() -> Message:
+            return whole.pop() if whole else await receive()
+
+        await self._server.session_manager.handle_request(scope, again, send)
+
+
+def _fault(body: bytes) -> int:
+    """Return the code of what is wrong with a message, 0 for nothing.
+
+    One whose id is of another type would be answered by silence.
+    """
+    try:
+        found = pydantic_core.from_json(body)
+    except ValueError:
+        return PARSE_ERROR
+    if not isinstance(found, dict) or found.get("jsonrpc") != "2.0":
+        return INVALID_REQUEST
+    name = found.get("id", "")
+    good = isinstance(name, int | str) and not isinstance(name, bool)
+    if "method" in found:
+        params = found.get("params", {})
+        good = good and isinstance(found["method"], str) and isinstance(params, dict)
+    else:
+        good = good and ("result" in found or "error" in found)
+    return 0 if good else INVALID_REQUEST
+
+
+def _refused(rule: str, code: int = INVALID_REQUEST) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": rule}}
 
 
 def _verified(ctx: Asked) -> AuthContext:
@@ -241,13 +316,51 @@ def _verified(ctx: Asked) -> AuthContext:
     return auth
 
 
+class _Answered:
+    """Read messages, and answer what is none, which the protocol's own loop is silent about."""
+
+    def __init__(self, read: Any, write: Any) -> None:  # noqa: ANN401 - streams of the protocol
+        self._read, self._write = read, write
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as of the stream
+        return getattr(self._read, name)
+
+    async def receive(self) -> SessionMessage:
+        while True:
+            found: SessionMessage | Exception = await self._read.receive()
+            if isinstance(found, SessionMessage):
+                return found
+            data = ErrorData(code=INVALID_REQUEST, message=FORM)
+            error = JSONRPCError(jsonrpc="2.0", id=None, error=data)
+            await self._write.send(SessionMessage(error))
+
+    def __aiter__(self) -> _Answered:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> _Answered:
+        await self._read.__aenter__()
+        return self
+
+    async def __aexit__(self, *given: Any) -> None:  # noqa: ANN401 - as Python gives them
+        await self._read.__aexit__(*given)
+
+
 def serve_stdio(services: AppState, auth: AuthContext) -> None:
     """Serve one client over stdin and stdout until it leaves."""
     server = make_mcp(services, lambda _: auth)
 
     async def serve() -> None:
         try:
-            await server.run_stdio_async()
+            async with stdio_server() as (read, write):
+                inner = server._lowlevel_server  # as its own `run_stdio_async` has it
+                given = inner.create_initialization_options()
+                await inner.run(_Answered(read, write), write, given)
         finally:
             await services.runner.stop()
 

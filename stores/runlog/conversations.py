@@ -21,6 +21,7 @@ from stores.runlog.runs import DAMAGED as RUNS_DAMAGED
 from stores.sqlite.database import CataloguePart
 from stores.sqlite.sums import CONVERSATION, RUN, TURN, sign
 
+SHARED = "shared:"  # before the id of a conversation that others may read, as a key of `meta`
 THREADS = "conversations.sqlite3"  # what the graph knows of them, beside the catalogue
 
 
@@ -246,6 +247,7 @@ def _erase(connection: sqlite3.Connection, conversation: Conversation) -> Counte
     )
     connection.execute(f"DELETE {OF_TURNS}", own)
     connection.execute("DELETE FROM conversations WHERE id = ?", (conversation.id,))
+    connection.execute("DELETE FROM meta WHERE key = ?", (f"{SHARED}{conversation.id}",))
     return erase_notes(connection, OF_IDS, {**own, "ids": ids})
 
 

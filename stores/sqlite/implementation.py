@@ -20,6 +20,7 @@ from stores.runlog.conversations import Conversations
 from stores.runlog.jobs import JobRows
 from stores.runlog.notes import KeptNotes
 from stores.runlog.runs import Ratings, Runs
+from stores.runlog.sharing import Shares
 from stores.runlog.sources import SourceRows
 from stores.sqlite.access_lists import AccessLists
 from stores.sqlite.catalogue import VisiblePassages
@@ -79,6 +80,9 @@ class SqliteAccounts:
 
     def sources(self) -> SourceRows:
         return SourceRows(self._database)
+
+    def shares(self) -> Shares:
+        return Shares(self._database)
 
     def audit(self, settings: Settings) -> AuditLog:
         return AuditLog(self._database, settings)

@@ -87,6 +87,19 @@ class Listing(VisiblePassages):
         )
         return _document(row) if row else None
 
+    def file_of(
+        self, auth: AuthContext, collection: Collection, document_id: str
+    ) -> tuple[str, str] | None:
+        condition, parameters = permission_filter(auth, collection.id)
+        shown = shown_id(self._database.read(), auth, collection.id)
+        row = self._one(
+            f"""SELECT f.path, d.indexed_at FROM documents d CROSS JOIN files f
+                ON f.collection_id = d.collection_id AND f.relative = d.file
+                WHERE {condition} AND {is_shown_as(shown, ":id")} AND f.sum IS {sums.FILE}""",
+            {**parameters, "id": document_id},
+        )
+        return (row["path"], row["indexed_at"]) if row else None
+
     def list_passages(
         self, auth: AuthContext, collection: Collection, document_id: str, first: int, last: int
     ) -> list[dict[str, Any]]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import time
+from collections.abc import Iterator
 from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
-from store_servers import Mailbox, bucket, git_http, imap, webdav
+from local_web import Site
+from store_servers import Mailbox, Tls, bucket, git_http, imap, webdav
 from syncs import Room
 
 from core.errors import CarrelError
@@ -103,6 +106,77 @@ def test_a_mailbox(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("CARREL_SOURCE_OTHER_PASSWORD", "pw")
         with pytest.raises(CarrelError, match="no such folder"):
             room.sync(other)
+
+
+class Flood(Mailbox):
+    """Answer a fetch with a literal, or with lines, that would fill any memory."""
+
+    literal = True
+
+    def _fetch(self, rest: str) -> Iterator[bytes]:
+        if "RFC822.SIZE" in rest:
+            yield from super()._fetch(rest)
+        elif self.literal:
+            yield b"* 1 FETCH (UID 4 BODY[] {99999999999}\r\n"
+        else:
+            yield from itertools.repeat(b"* 1 FETCH (FLAGS (" + b"x" * 9000 + b"))\r\n")
+
+
+@pytest.mark.parametrize("literal", [True, False])
+def test_a_mailbox_that_floods_is_one_line(
+    room: Room, monkeypatch: pytest.MonkeyPatch, literal: bool
+) -> None:
+    box = Flood()
+    box.literal, box.messages = literal, {4: message("The heron wades.")}
+    monkeypatch.setenv("CARREL_SOURCE_SRC_PASSWORD", "pw")
+    with imap(box) as port:
+        report = room.sync(room.add(f"imap://ann@127.0.0.1:{port}/Archive"))
+    assert report.new == 0 and "more than 65 MB" in report.failed[0].reason
+
+
+@pytest.mark.parametrize("form", ["imaps", "imap"])
+def test_a_mailbox_over_tls(
+    room: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    box, tls = Mailbox(), Tls(tmp_path)
+    box.messages, box.offers = {4: message("The heron wades.")}, b"STARTTLS"
+    monkeypatch.setenv("CARREL_SOURCE_SRC_PASSWORD", "pw")
+    with imap(box, tls, at_once=form == "imaps") as port:
+        row = room.add(f"{form}://ann@localhost:{port}/Archive")
+        with pytest.raises(CarrelError, match="(?i)does not open.*certificate"):
+            room.sync(row)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tls.file))
+        assert room.counts(row) == (1, 0, 0, 0)
+
+
+def test_a_webdav_folder_over_tls(
+    room: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder := tmp_path / "shared").mkdir()
+    (folder / "a.md").write_text("The heron wades.")
+    monkeypatch.setenv("CARREL_SOURCE_SRC_PASSWORD", "pw")
+    tls = Tls(tmp_path)
+    with webdav(folder, tls) as port:
+        row = room.add(f"webdavs://ann@localhost:{port}/dav")
+        with pytest.raises(CarrelError, match="(?i)does not answer.*certificate"):
+            room.sync(row)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tls.file))
+        assert room.counts(row) == (1, 0, 0, 0)
+        named = room.add(f"webdavs://ann@127.0.0.1:{port}/dav", name="named")
+        with pytest.raises(CarrelError, match="(?i)certificate"):  # of another name
+            room.sync(named)
+
+
+def test_a_store_without_an_end_is_one_line(room: Room, site: Site) -> None:
+    settings = room.session.settings
+    changed = {**{name: settings.value(name) for name in settings.given()}, "sources.max_items": 9}
+    room.session.settings = load_settings(changed)[0]
+    made = itertools.count()
+    token = "<NextContinuationToken>{}</NextContinuationToken>"
+    site.rest = lambda: (200, {}, f"<L>{token.format(next(made))}</L>".encode())
+    row = room.add(f"s3://papers/?endpoint={site.url}")
+    with pytest.raises(CarrelError, match=r"listed in 9 requests at most \(sources.max_items\)"):
+        room.sync(row)
 
 
 def test_a_webdav_folder(room: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

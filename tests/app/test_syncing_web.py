@@ -230,3 +230,27 @@ def test_a_credential_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch
     found = find_credential("my-mail", "ann")
     assert (found.user, found.password) == ("ann", "pw") and "pw" not in repr(found)
     assert find_credential("other", "ann").password == ""
+
+
+def test_a_credential_comes_from_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+    keyring = pytest.importorskip("keyring")
+    kept = {("carrel-source-mail", "ann"): "from the ring"}
+
+    class Ring(keyring.backend.KeyringBackend):  # type: ignore[misc,name-defined]
+        priority = 1
+
+        def get_password(self, service: str, username: str) -> str | None:
+            return kept.get((service, username))
+
+        def set_password(self, service: str, username: str, password: str) -> None:
+            raise NotImplementedError
+
+    before = keyring.get_keyring()
+    keyring.set_keyring(Ring())
+    try:
+        assert find_credential("mail", "ann").password == "from the ring"
+        assert find_credential("mail", "bob").password == ""
+        monkeypatch.setenv("CARREL_SOURCE_MAIL_PASSWORD", "first")
+        assert find_credential("mail", "ann").password == "first"
+    finally:
+        keyring.set_keyring(before)

@@ -424,6 +424,12 @@ def deletion(names: Names) -> Iterator[Probe]:
     return (one for one in of_document(names) if one.path == "/api/v1/documents")
 
 
+def pages(names: Names) -> Iterator[Probe]:
+    for one in deletion(names):
+        params = {**one.sends["params"], "number": 1}
+        yield replace(one, path="/api/v1/documents/page", sends={"params": params})
+
+
 def readers(names: Names) -> Iterator[Probe]:
     given = {"json": {"acl": ["board"]}}
     return (replace(one, sends={**one.sends, **given}) for one in deletion(names))
@@ -498,6 +504,12 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("DELETE", "/api/v1/conversations/{conversation_id}"): by_id(
         "conversation", "/api/v1/conversations/{}"
     ),
+    ("PUT", "/api/v1/conversations/{conversation_id}/readers"): by_id(
+        "conversation", "/api/v1/conversations/{}/readers", json={"everyone": True}
+    ),
+    ("DELETE", "/api/v1/conversations/{conversation_id}/readers"): by_id(
+        "conversation", "/api/v1/conversations/{}/readers"
+    ),
     ("GET", "/api/v1/memory"): notes,
     ("GET", "/api/v1/memory/export"): single("/api/v1/memory/export"),
     ("GET", "/api/v1/memory/{note_id}"): by_id("note", "/api/v1/memory/{}"),
@@ -509,6 +521,7 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("GET", "/api/v1/documents"): in_collection("/api/v1/documents"),
     ("POST", "/api/v1/documents"): uploads,
     ("GET", "/api/v1/documents/passages"): passages,
+    ("GET", "/api/v1/documents/page"): pages,
     ("DELETE", "/api/v1/documents"): deletion,
     ("PUT", "/api/v1/documents"): readers,
     ("GET", "/api/v1/tree"): in_collection("/api/v1/tree", depth=9),

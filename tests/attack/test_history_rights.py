@@ -458,6 +458,8 @@ OTHER_ROUTES = {
     *("/api/v1/tree", "/api/v1/memory", "/api/v1/memory/export", "/api/v1/memory/{note_id}"),
     *("/api/v1/recommend", "/api/v1/recommend/ratings", "/mcp"),  # by the rights of now
     "/api/v1/recommend/figures",  # numbers alone
+    "/api/v1/documents/page",  # the same
+    "/api/v1/conversations/{conversation_id}/readers",  # what is shared is read by the route above
     *("/api/v1/sources", "/api/v1/sources/{name}", "/api/v1/sources/{name}/sync"),
     *("/login", "/login/callback", "/logout", "/api/v1/sessions"),
     "/api/v1/report",

@@ -62,6 +62,16 @@ def test_bad_questions_do_not_end_the_dialogue(
     assert "5000 characters" in errors[1]
 
 
+def test_commands_of_the_dialogue(
+    carrel: Carrel, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = say(carrel, monkeypatch, library, "/foo", "/help", "/sources", HEIGHT, "/sources")
+    assert "there is no command /foo; /help lists" in done.err
+    assert "/sources shows the passages" in done.err and "cites anything" in done.err
+    assert "draws melted wax up to the flame" in done.out  # the passage, not the answer
+    assert done.out.count("run ") == 1  # nothing of it was asked
+
+
 def test_an_unknown_collection_is_told_before_the_first_question(
     carrel: Carrel, library: Path
 ) -> None:

@@ -74,6 +74,21 @@ def test_a_search_keeps_to_its_scope(
     assert sources(carrel(*asked, *named, *options, data=data)) == expected
 
 
+def test_the_collection_is_named_by_star_environment_or_by_being_the_only_one(
+    carrel: Carrel, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("search", "refund timeout canteen", "-k", "20", "--json")
+    everything = {"v1/refund.md", "v2/refund.md", "lunch.txt"}
+    assert sources(carrel(*asked, "--user", "bob", "-c", "*", data=data)) == everything
+    carrel(*asked, data=data).failed(2, "must exist: default")
+    only = ("--source", "v*", "--user", "bob")  # who sees one of the two collections
+    assert sources(carrel(*asked, *only, data=data)) == {"v1/refund.md", "v2/refund.md"}
+    monkeypatch.setenv("CARREL_COLLECTION", "house")
+    done = carrel(*asked, "--user", "bob", data=data)
+    assert sources(done) == {"lunch.txt"} and "CARREL_COLLECTION" not in done.err
+    carrel(*asked, "-c", "nowhere", data=data).failed(2, "must exist: nowhere")
+
+
 def test_citations_of_several_collections_name_theirs(carrel: Carrel, data: Path) -> None:
     question = "What is the refund timeout?"
     done = carrel("ask", question, "-c", "house,docs", "-w", "version=latest", "--json", data=data)

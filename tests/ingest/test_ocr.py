@@ -16,6 +16,7 @@ from core.errors import DocumentError
 from ingest.loaders import ocr
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.ocr_lines import TextLine, is_read, text_of_lines
+from ingest.loaders.page_image import draw_page
 from ingest.loaders.tesseract import engines_for, installed_languages
 from ingest.sandbox.pool import Sandbox
 
@@ -141,6 +142,23 @@ def test_scans_and_pictures_are_read_in_the_sandbox(tmp_path: Path) -> None:
     assert block.page == 1 and "pressure of the pump is 16 bar" in block.text
     assert texts(picture[0])[0] == "Beside a picture."
     assert "valve is closed" in texts(picture[0])[1] and picture[0].blocks[1].section
+
+
+def test_the_cited_words_of_a_scan_are_marked(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(saved(drawn(WORDS), "PDF", resolution=110))
+    (tmp_path / "b.png").write_bytes(saved(drawn(WORDS), "PNG"))
+    for name in ("a.pdf", "b.png"):
+        shown = draw_page(tmp_path / name, 1, ["pressure of the pump is 16 bar"], RAPID)
+        picture = Image.open(io.BytesIO(shown)).convert("RGB")
+        yellow = [place for place in range(picture.height) if is_marked(picture, place)]
+        assert 10 < len(yellow) < picture.height / 2  # one of the two lines
+        with pytest.raises(DocumentError, match="does not have these words"):
+            draw_page(tmp_path / name, 1, ["a crane that calls at dawn"], RAPID)
+
+
+def is_marked(picture: Image.Image, row: int) -> bool:
+    colours = picture.crop((0, row, picture.width, row + 1)).getcolors(1 << 20) or []
+    return any(colour[2] < 160 < colour[0] for _, colour in colours)  # type: ignore[index,operator]
 
 
 @pytest.mark.skipif("rus" not in installed_languages(), reason="Tesseract with rus is not here")

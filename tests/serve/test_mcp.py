@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -80,6 +82,12 @@ def test_what_is_found_can_be_fetched(served: Served) -> None:
     assert plain is not None and plain["text"] == whole["text"]
 
 
+def test_the_only_collection_needs_no_name(served: Served) -> None:
+    assert "42 mm" in text_of(call(served, "reader", "ask", question=QUESTION))
+    found = call(served, "editor", "search", query="candle")  # who sees two of them
+    assert found.is_error and "closed" in text_of(found)
+
+
 def test_a_plan_runs_nothing(served: Served) -> None:
     found = call(served, "reader", "plan", question=QUESTION, collection="guide")
     assert found.structured_content is not None
@@ -154,13 +162,30 @@ def test_bad_input_gets_one_line(
     assert says in text_of(found) and "\n" not in text_of(found)
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"jsonrpc": "1.0"}', b"\xff\xfe", b"null"])
-def test_garbage_is_refused(served: Served, body: bytes) -> None:
+def listing(name: bytes) -> bytes:
+    return b'{"jsonrpc": "2.0", "id": ' + name + b', "method": "tools/list"}'
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        *((body, -32700) for body in (b"", b"{", b"\xff\xfe", b"[" * 9000, listing(b"9" * 5000))),
+        *((body, -32600) for body in (b"[]", b"null", b'{"jsonrpc": "1.0"}', listing(b"{}"))),
+        *((listing(name), -32600) for name in (b"NaN", b"1e999", b"1.5", b"null", b"true", b"[1]")),
+        (b'{"jsonrpc": "2.0", "id": 1}', -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": 5}', -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": [1]}', -32600),
+        (b"[" + listing(b"1") + b"]", -32600),
+    ],
+)
+def test_garbage_is_refused_in_one_line(served: Served, body: bytes, code: int) -> None:
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     with served.client("reader") as http:
         answer = http.post("/mcp", content=body, headers=headers)
-        assert 400 <= answer.status_code < 500
-        assert "Traceback" not in answer.text
+        assert http.get("/mcp", headers=headers).status_code == 405
+    found = answer.json()
+    assert answer.status_code == 400 and found["id"] is None
+    assert found["error"]["code"] == code and "\n" not in found["error"]["message"]
     assert not call(served, "reader", "collections").is_error
 
 
@@ -181,3 +206,17 @@ def test_over_stdio_the_local_user_asks_without_a_key(library: Path) -> None:
             assert not (await session.call_tool("ask", given)).is_error
 
     anyio.run(run)
+
+
+def test_garbage_over_stdio_is_answered_and_the_next_message_too(library: Path) -> None:
+    command = [sys.executable, "-m", "carrel", "mcp", "--data", str(library)]
+    lines = b"{\n[]\n\xff\xfe\n" + b"[" * 9000 + b"\n" + listing(b"7") + b"\n"
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdin is not None and running.stdout is not None
+        running.stdin.write(lines)
+        running.stdin.flush()
+        answers = [json.loads(running.stdout.readline()) for _ in range(5)]
+        running.stdin.close()
+    refused = [one for one in answers if one["id"] is None]
+    assert [one["error"]["code"] for one in refused] == [-32600] * 4
+    assert {one["id"] for one in answers} == {None, 7}

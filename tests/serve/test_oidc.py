@@ -6,6 +6,7 @@ import copy
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -307,6 +308,29 @@ def test_groups_and_names_by_other_settings(issuer: str, session: Session) -> No
         caller({}, **{"oidc.tenant": ""})
     with pytest.raises(NotAuthenticated, match="more than one tenant"):
         caller({"groups": ["a", "b"]}, **{"oidc.tenants": "a=x,b=y"})
+
+
+def test_groups_come_from_a_file_too(issuer: str, session: Session, tmp_path: Path) -> None:
+    file = tmp_path / "groups.csv"
+    file.write_text("\ufeffuser,group\nada,authors\n\nada, bosses\nbob,authors\n")
+    settings = settings_for(issuer, session, **{"oidc.groups_file": str(file)})
+    tokens = oidc.OidcTokens(settings)
+
+    def roles() -> frozenset[str]:
+        return tokens.caller(claims("", groups=[], preferred_username="ada")).roles
+
+    assert roles() == {"editor", "admin"}
+    assert tokens.caller(claims("", groups=[], preferred_username="eve")).roles == set()
+    file.write_text("user,group\nada,authors\n")
+    assert roles() == {"editor"}
+    file.write_text("user,group\nada\n")  # with a mistake: those of before
+    assert roles() == {"editor"}
+    file.unlink()
+    assert roles() == {"editor"}
+    for bad in ("", "name,group\n", "user,group\nada,\n", "user,group\nada,a,b\n"):
+        file.write_text(bad)
+        with pytest.raises(OperatorError, match="CSV of users and groups.*groups.csv"):
+            oidc.OidcTokens(settings)
 
 
 def test_keys_and_tokens_of_the_jwt_settings_work_beside(issuer: str, session: Session) -> None:

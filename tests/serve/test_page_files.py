@@ -56,6 +56,14 @@ def test_nothing_else_is_sent(served: Served, name: str) -> None:
     assert error_of(response)["code"] == "not_found"
 
 
+def test_a_browser_at_an_unknown_address_gets_the_page(served: Served) -> None:
+    with served.client("no key") as client:
+        page = client.get("/nowhere", headers={"Accept": "text/html,*/*"})
+        other = client.get("/nowhere")
+    assert (page.status_code, page.content) == (404, (PAGE / "index.html").read_bytes())
+    assert error_of(other)["code"] == "not_found"
+
+
 def test_the_first_load_is_small() -> None:
     assert sum(path.stat().st_size for path in FILES) <= MAX_BYTES
 

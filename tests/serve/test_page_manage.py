@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 from browser import PHONE, BrowserPages, axe_violations
+from local_web import Site
 from playwright.sync_api import Page, expect
 from serving import Served
 from uploading import uploaded
+
+from ingest.connectors import network
 
 KEY = "Bearer "
 FIRST_LOAD = 200_000
@@ -42,6 +45,64 @@ def test_the_readers_of_a_document_are_replaced(served: Served, browser_page: Pa
     with served.client("reader") as client:
         listed = client.get("/api/v1/documents", params={"collection": "owls"})
     assert listed.status_code == 400  # as if there were no such collection
+
+
+def test_a_source_is_added_synced_and_removed(
+    served: Served, site: Site, browser_page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server of the test stands for one of the public internet."""
+    monkeypatch.setattr(network, "is_public", lambda text: True)
+    site.page("/guide/", "The bittern booms.", "reed.html", "gone.html")
+    site.page("/guide/reed.html", "The reed grows.")
+    page = enter(browser_page, served, "writer", "#/documents")
+    page.get_by_text("Sources kept in sync").click()
+    page.get_by_label("Name", exact=True).fill("bitterns")
+    page.get_by_label("Address").fill(f"{site.url}/guide/")
+    page.get_by_label("Synced").select_option(label="every day")
+    page.get_by_role("button", name="Add source").click()
+    row = page.get_by_role("listitem").filter(has_text="bitterns")
+    expect(row).to_contain_text("not read yet · every day")
+    page.get_by_role("button", name="Sync bitterns").click()
+    expect(row).to_contain_text("in sync, in part")  # and why
+    expect(row).to_contain_text("the source no longer has it")
+    assert axe_violations(page) == []
+    page.get_by_role("button", name="Remove bitterns").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Delete its documents too").check()
+    dialog.get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("Removed: bitterns")).to_be_visible()
+    expect(row).to_have_count(0)
+
+
+def test_a_conversation_is_shared_saved_and_an_answer_copied(
+    served: Served, browser_page: Page, browser_pages: BrowserPages
+) -> None:
+    browser_page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    with served.client("editor") as client:
+        talk = client.post("/api/v1/conversations", json={"collection": "guide"}).json()
+        name = talk["conversation_id"]
+        asked = {"question": "How high is the candle flame?", "conversation_id": name}
+        assert "42 mm" in client.post("/api/v1/chat", json=asked).json()["answer"]
+    page = enter(browser_page, served, "editor", f"#/chat/{name}")
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_text("Copied, with its sources.")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("How high") and "42 mm. [1]" in copied and "[1] Candles" in copied
+    item = page.get_by_role("listitem").filter(has_text="How high is the candle").first
+    item.hover()
+    with page.expect_download() as saved:
+        item.get_by_role("button", name="Save").click()
+    assert "42 mm" in saved.value.path().read_text(encoding="utf-8")
+    item.hover()
+    item.get_by_role("button", name="Share").click()
+    page.get_by_role("dialog").get_by_label("Who may read it").fill("user:ann")
+    page.get_by_role("dialog").get_by_role("button", name="Share").click()
+    expect(page.get_by_text(f"/#/chat/{name}")).to_be_visible()
+    browser_pages.allow("404")  # its runs are its owner's
+    other = enter(browser_pages.open(), served, "reader", f"#/chat/{name}")
+    expect(other.get_by_text("eve shares this with you")).to_be_visible()
+    expect(other.get_by_text("42 mm").first).to_be_visible()
+    expect(other.locator("#question")).to_be_hidden()
 
 
 def test_a_note_is_seen_edited_and_deleted_by_its_owner(served: Served, browser_page: Page) -> None:

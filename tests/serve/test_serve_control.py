@@ -190,7 +190,7 @@ def test_lines_are_asked_for_one_by_one() -> None:
     with control(reads) as (port, _), client(port) as channel:
         channel.send(**REQUEST)
         for line in ("раз\n", "\ud800\n", ""):
-            assert channel.receive() == {"read": True}
+            assert channel.receive() == {"read": ""}
             channel.send(line=line)
             if line:
                 assert channel.receive() == {"out": line}
@@ -200,7 +200,7 @@ def test_lines_are_asked_for_one_by_one() -> None:
 def test_an_interruption_ends_the_wait_for_a_line() -> None:
     with control(reads) as (port, _), client(port) as channel:
         channel.send(**REQUEST)
-        assert channel.receive() == {"read": True}
+        assert channel.receive() == {"read": ""}
         channel.send(interrupt=True)
         assert frames(channel) == [{"exit": 130}]
 

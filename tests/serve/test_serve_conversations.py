@@ -26,6 +26,7 @@ from serving import (
 from app.session import Session
 from core.settings import load_settings
 from serve.services import make_app_state
+from stores.store import parts
 from tools.toolbox import Toolbox
 
 JSON = {"Content-Type": "application/json"}
@@ -55,6 +56,60 @@ def test_a_conversation_is_kept_with_its_turns(served: Served) -> None:
     assert (shown["title"], shown["collection"], shown["waiting"]) == (FLAME, "guide", None)
     assert listed["conversations"][0] | {"turns": 2} == listed["conversations"][0]
     assert listed["conversations"][0]["conversation_id"] == name
+
+
+def test_a_conversation_is_shared_with_some_and_no_longer(served: Served) -> None:
+    with (
+        served.client("editor") as owner,
+        served.client("reader") as ann,
+        served.client("writer") as wim,
+        served.client("other tenant") as stranger,
+    ):
+        name = begin(owner)
+        place = f"/api/v1/conversations/{name}"
+        say(owner, name, FLAME)
+        assert ann.get(place).status_code == 404
+        made = owner.put(f"{place}/readers", json={"acl": ["user:ann"]})
+        assert (made.status_code, made.json()["readers"]) == (200, ["user:ann"])
+        shown = ann.get(place).json()
+        assert "42 mm" in shown["turns"][0]["answer"]
+        assert (shown["user"], shown["collection"], shown["readers"]) == ("eve", "guide", None)
+        for client in (wim, stranger):
+            assert client.get(place).status_code == 404
+        for sent in (ann.patch(place, json={"title": "x"}), ann.delete(place)):
+            assert sent.status_code == 404
+        assert say(ann, name, FLAME).status_code == 404
+        for bad in ({}, {"acl": ["a b"]}, {"acl": ["x"], "everyone": True}):
+            assert owner.put(f"{place}/readers", json=bad).status_code == 400
+        owner.put(f"{place}/readers", json={"everyone": True})
+        assert wim.get(place).status_code == 200 and stranger.get(place).status_code == 404
+        assert owner.get(place).json()["readers"] == []
+        assert owner.delete(f"{place}/readers").status_code == 204
+        assert wim.get(place).status_code == 404
+
+
+def test_who_reads_a_shared_conversation_sees_what_their_rights_give(served: Served) -> None:
+    database = parts(served.services.session.store).database
+    with served.client("editor") as owner, served.client("reader") as ann:
+        name = begin(owner, collection="closed")
+        place = f"/api/v1/conversations/{name}"
+        told = say(owner, name, "What is the secret budget of the museum?").json()
+        assert "900 euros" in told["answer"]
+        owner.put(f"{place}/readers", json={"everyone": True})
+        shown = ann.get(place)
+        assert shown.status_code == 200 and "900 euros" not in shown.text
+        assert shown.json()["collection"] == ""  # the name of a hidden one is hidden too
+        assert shown.json()["turns"][0]["question"].startswith("What is the secret budget")
+        with database.write() as connection:  # damage must open nothing
+            wider = "UPDATE meta SET value = replace(value, '[[]', '[[\"x\"]') WHERE key = ?"
+            connection.execute(wider, (f"shared:{name}",))
+        assert ann.get(place).status_code == 404
+        assert owner.get(place).json()["readers"] is None
+        owner.put(f"{place}/readers", json={"everyone": True})
+        assert owner.delete(place).status_code == 204
+        left = "SELECT 1 FROM meta WHERE key = ?"
+        rows = database.read().execute(left, (f"shared:{name}",)).fetchall()
+        assert ann.get(place).status_code == 404 and rows == []
 
 
 @pytest.mark.parametrize("of_note", [True, False])

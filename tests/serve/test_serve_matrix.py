@@ -106,6 +106,12 @@ ROWS = {
             ("PATCH", {"json": {"title": "Candles"}}),
         )
     },
+    **{
+        (method, "/api/v1/conversations/{conversation_id}/readers"): Row(
+            "callers", 404, f"/api/v1/conversations/{'0' * 32}/readers", sends
+        )
+        for method, sends in (("PUT", {"json": {"everyone": True}}), ("DELETE", {}))
+    },
     ("GET", "/api/v1/memory"): Row("callers"),
     ("GET", "/api/v1/memory/export"): Row("callers"),
     **{
@@ -132,6 +138,11 @@ ROWS = {
             "params": {"collection": "guide", "document_id": "absent.md"},
             "json": {"acl": ["editor"]},
         },
+    ),
+    ("GET", "/api/v1/documents/page"): Row(
+        "callers",
+        404,
+        sends={"params": {"collection": "guide", "document_id": "absent.md", "number": 1}},
     ),
     ("GET", "/api/v1/documents/passages"): Row(
         "callers", 404, sends={"params": {"collection": "guide", "document_id": "absent.md"}}

@@ -53,6 +53,9 @@ def test_a_source_of_a_caller(served: Served, site: Site, monkeypatch: pytest.Mo
         assert client.post("/api/v1/sources", json=sent).status_code == 201
         assert "source of this name" in client.post("/api/v1/sources", json=sent).text
         assert other.get("/api/v1/sources").json() == {"sources": []}
+        [seen] = other.get("/api/v1/sources", params={"all": "true"}).json()["sources"]
+        assert seen["name"] == "birds" and seen["user"] != ""
+        assert client.get("/api/v1/sources", params={"all": "true"}).status_code == 403
         for call in (other.delete, lambda path: other.post(f"{path}/sync")):
             assert call("/api/v1/sources/birds").status_code == 404
         job = client.post("/api/v1/sources/birds/sync")
@@ -90,6 +93,28 @@ def test_sources_whose_time_has_come_are_synced(session: Session, tmp_path: Path
 
         eventually(lambda: states() == ["done"])  # a moment after its job has ended
     finally:
+        jobs.close()
+
+
+def test_a_folder_is_synced_when_it_changes(session: Session, tmp_path: Path) -> None:
+    (folder := tmp_path / "birds" / "deep").mkdir(parents=True)
+    rows, jobs = session.accounts.sources(), Jobs(session, session.settings)
+    row = SourceRow("acme", "", "watched", "watched", str(folder.parent), every=3600)
+    row.synced = time.time()
+    rows.add(row)
+    try:
+        jobs.sync_due(time.time())  # begins to watch
+        (folder / "heron.md").write_text("The heron wades.")
+
+        def is_read() -> bool:
+            jobs.sync_due(time.time())
+            return rows.find("acme", "watched").state == "ok"
+
+        eventually(is_read)
+        known = rows.items(row)
+        assert [one.file for one in known.values()] == ["watched/deep/heron.md"]
+    finally:
+        rows.remove(row)
         jobs.close()
 
 

@@ -84,7 +84,7 @@ export function jobText(job) {
   if (job.state === "running") return STAGES[job.stage] || "reading";
   if (job.state === "failed") return job.error;
   if (job.state === "cancelled") return "cancelled";
-  if (job.kind !== "upload") return job.kind === "deletion" ? "deleted" : "built";
+  if (job.kind !== "upload") return { deletion: "deleted", sync: "in sync" }[job.kind] || "built";
   return [`${job.chunks.toLocaleString()} ${job.chunks === 1 ? "passage" : "passages"}`, ...job.notes].join(" · ");
 }
 

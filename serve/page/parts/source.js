@@ -7,6 +7,7 @@ import { marked, queryRanges, quoted } from "./spans.js";
 import { pageText, placeText } from "./words.js";
 
 const AROUND = 5;
+const DRAWN = /\.(pdf|tiff?|png|jpe?g|webp|bmp|gif)$/i; // files whose pages can be shown as they look
 let panel = null;
 
 /** Open the panel at one of the citations {number, spans, evidence, button, query?}. */
@@ -48,12 +49,14 @@ export function openSource(app, { collection, cites, index }) {
       return;
     }
     heading.textContent = item.title || item.source;
-    fill(facts, factsOf(item));
+    const page = pageButton(app, item.collection || collection, item, cite, body);
+    fill(facts, factsOf(item), page);
     drawPassages(body, [item], cite);
     const shown = at;
     surrounding(app, item.collection || collection, item).then((found) => {
       if (shown !== at || !dialog.open || !found) return;
-      fill(facts, factsOf({ ...item, ...documentFacts(found.document) }));
+      if (body.querySelector("canvas")) return;
+      fill(facts, factsOf({ ...item, ...documentFacts(found.document) }), page);
       drawPassages(body, withCited(found.passages, item, cite), cite);
       readOn(app, item.collection || collection, item, body, found);
     }, (error) => {
@@ -81,6 +84,28 @@ export function openSource(app, { collection, cites, index }) {
   dialog.showModal();
   show();
   heading.focus();
+}
+
+/** Return a button that shows the page itself, the cited words marked; null where there is none. */
+function pageButton(app, collection, item, cite, body) {
+  if (!DRAWN.test(item.source || "")) return null;
+  const number = item.page || 1;
+  const button = el("button", { type: "button", class: "quiet", onclick: async () => {
+    button.disabled = true;
+    try {
+      const quote = cite.spans.map((span) => span.quote).filter(Boolean).slice(0, 10);
+      const answer = await app.api.get("/api/v1/documents/page", { collection, document_id: item.document_id, number, quote }, { raw: true });
+      const drawn = await createImageBitmap(await answer.blob());
+      const canvas = el("canvas", { class: "page-picture", width: drawn.width, height: drawn.height, role: "img", "aria-label": `Page ${number}, the cited words marked` });
+      canvas.getContext("2d").drawImage(drawn, 0, 0);
+      fill(body, canvas);
+      body.scrollTop = 0;
+      button.hidden = true;
+    } catch (error) {
+      button.replaceWith(el("span", { class: "soft" }, error.status === 404 ? "Its file has changed or is gone." : errorText(error)));
+    }
+  } }, "Show the page");
+  return button;
 }
 
 function factsOf(item) {

@@ -1,7 +1,8 @@
 // The conversations of the caller; where the server keeps none, their newest questions.
 
 import { icon } from "./icons.js";
-import { dateText, el, fill } from "../dom.js";
+import { dateText, el, fill, saveFile } from "../dom.js";
+import { confirmed } from "../manage/confirm.js";
 
 const BASE = "/api/v1/conversations";
 const LIMIT = 50;
@@ -11,6 +12,8 @@ export const talks = {
   begin: (app, collection) => absent(app.api.post(BASE, { collection })),
   load: (app, id) => app.api.get(`${BASE}/${encodeURIComponent(id)}`),
   rename: (app, id, title) => app.api.patch(`${BASE}/${encodeURIComponent(id)}`, { title }),
+  share: (app, id, readers) => app.api.put(`${BASE}/${encodeURIComponent(id)}/readers`, readers),
+  unshare: (app, id) => app.api.del(`${BASE}/${encodeURIComponent(id)}/readers`),
   remove: (app, id) => app.api.del(`${BASE}/${encodeURIComponent(id)}`),
 };
 
@@ -82,7 +85,28 @@ function menu(app, talk, item, redraw, onGone) {
     fill(item, el("div", { class: "row rename" }, el("span", null, `Delete ${name}?`), yes, el("button", { type: "button", class: "quiet", onclick: redraw }, "Keep it")));
     yes.focus();
   };
+  const share = () => attempt(async () => {
+    const { readers } = await talks.load(app, talk.conversation_id);
+    const field = el("input", { "aria-label": "Who may read it", placeholder: "legal, user:ann", spellcheck: "false", size: 28, value: readers ? readers.join(", ") || "everyone" : "" });
+    const agreed = await confirmed({
+      heading: `Who may read ${name}?`,
+      text: el("span", null, "Roles and user:NAME, with commas, “everyone”, or nothing. They see your questions, and the answers whose sources they may read. ", field),
+      action: "Share",
+    });
+    if (!agreed) return;
+    const acl = field.value.split(",").map((one) => one.trim()).filter(Boolean);
+    if (!acl.length) await talks.unshare(app, talk.conversation_id);
+    else await talks.share(app, talk.conversation_id, acl.join() === "everyone" ? { everyone: true } : { acl });
+    app.toast(acl.length ? `Readers open ${location.origin}/#/chat/${talk.conversation_id}` : "Nobody else reads it.");
+  });
+  const save = () => attempt(async () => {
+    const { turns, title } = await talks.load(app, talk.conversation_id);
+    const text = turns.map((one) => `## ${one.question}\n\n${one.answer}\n`).join("\n");
+    saveFile("conversation.md", "text/markdown", `# ${title}\n\n${text}`);
+  });
   return el("span", { class: "talk-menu" },
+    el("button", { type: "button", class: "quiet", "aria-label": `Share ${name}`, title: "Share", onclick: share }, icon("share")),
+    el("button", { type: "button", class: "quiet", "aria-label": `Save ${name}`, title: "Save as Markdown", onclick: save }, icon("save")),
     el("button", { type: "button", class: "quiet", "aria-label": `Rename ${name}`, title: "Rename", onclick: rename }, icon("pencil")),
     el("button", { type: "button", class: "quiet", "aria-label": `Delete ${name}`, title: "Delete", onclick: remove }, icon("cross")));
 }

@@ -7,7 +7,8 @@ import { clarified, clarifyBox } from "./clarify.js";
 import { drawing, visit } from "./drawing.js";
 import { feedbackBar } from "./feedback.js";
 import { howPanel } from "./how.js";
-import { msText, nodeName, stepText, stopText } from "./words.js";
+import { numbers } from "./cites.js";
+import { msText, nodeName, placeText, stepText, stopText } from "./words.js";
 import { stepLine } from "./trail.js";
 
 /** Make a turn: `run(body)` asks, `show(result, trail)` shows what was asked before.
@@ -136,12 +137,22 @@ function notes(result) {
   return lines.length ? el("ul", { class: "notes" }, lines.map((line) => el("li", { dir: "auto" }, line))) : null;
 }
 
+/** Copy the question, the answer and its numbered sources as a text. */
+function copyAnswer(app, { question, result }) {
+  const number = numbers(result.claims);
+  const cited = result.evidence.filter((one) => number.has(one.chunk_id)).sort((a, b) => number.get(a.chunk_id) - number.get(b.chunk_id));
+  const lines = cited.map((one) => `[${number.get(one.chunk_id)}] ${[one.title || one.source, placeText(one)].filter(Boolean).join(" · ")}`);
+  navigator.clipboard.writeText([question, "", result.answer, "", ...lines].join("\n").trim())
+    .then(() => app.toast("Copied, with its sources."), () => app.toast("This browser does not let the page copy."));
+}
+
 function after(app, turn) {
   const { result } = turn;
   if (!result.usage.steps) return null; // what is kept of the run is not there yet, or no more
   return [
     el("div", { class: "row under-answer" },
       feedbackBar(app, result.run_id),
+      el("button", { type: "button", class: "quiet", onclick: () => copyAnswer(app, turn) }, "Copy"),
       el("span", { class: "soft" }, stopText(result.stop_reason))),
     howPanel(app, turn),
   ];

@@ -87,15 +87,18 @@ export async function mount(root, app, params) {
   if (params.place === "chat" && params.id) await openTalk(params.id);
   else if (params.place === "run" && params.id) await openRun(params.id);
   else fill(thread, welcome(collections, composer));
-  composer.node.hidden = false;
+  composer.node.hidden = composer.node.dataset.closed === "yes";
   composer.focus();
   return stop;
 
   async function openTalk(id) {
     const talk = await talks.load(app, id);
-    state.talk = id;
+    const isOwn = talk.user === app.me.user;
+    if (isOwn) state.talk = id;
+    else thread.append(el("p", { class: "hint" }, `${talk.user} shares this with you. You see the answers whose sources you may read.`));
     composer.choose(talk.collection);
-    composer.fix(true);
+    composer.fix(isOwn);
+    composer.node.dataset.closed = isOwn ? "" : "yes";
     for (const one of talk.turns) {
       const turn = addTurn(one.question, talk.collection);
       if (one === talk.turns.at(-1) && talk.waiting) turn.show({ clarification: talk.waiting }, []);

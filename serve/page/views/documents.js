@@ -4,6 +4,7 @@ import { errorText } from "../api.js";
 import { count, dateText, el, fill, saveFile } from "../dom.js";
 import { confirmed } from "../manage/confirm.js";
 import { readDocument } from "../manage/reading.js";
+import { sourcesPanel } from "../manage/sources.js";
 import { uploadPanel } from "../manage/uploads.js";
 import { treePanel } from "../parts/tree.js";
 
@@ -35,10 +36,11 @@ async function listView(root, app, wanted) {
   const uploads = app.me.may.write
     ? uploadPanel(app, { target: () => current, collections: [], done: (name) => refresh(name) })
     : null;
+  const kept = app.me.may.write ? sourcesPanel(app, () => current, (name) => refresh(name)) : null;
   fill(root,
     el("div", { class: "row documents-head" }, el("h1", { id: "documents-title" }, "Documents"),
       el("span", null, el("label", { for: "collection" }, "Collection "), choose, " ", report)),
-    uploads && uploads.node, treePanel(app, () => current), status, table, pager);
+    uploads && uploads.node, kept && kept.node, treePanel(app, () => current), status, table, pager);
   await refresh();
 
   /** Read the collections and the page again; a first upload makes its collection the one shown. */
@@ -129,7 +131,7 @@ async function listView(root, app, wanted) {
     await refresh();
   }
 
-  return () => uploads && uploads.leave();
+  return () => { if (uploads) { uploads.leave(); kept.leave(); } };
 }
 
 function headRow(writes) {
