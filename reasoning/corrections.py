@@ -14,8 +14,10 @@ from core.language.changes import (
     adds_another,
     begins_correction,
     marks_change,
+    without_changes,
     without_correction,
 )
+from core.language.entities import entities
 from core.language.numbering import number_of
 from core.language.orders import gives_orders
 from core.language.words import readings
@@ -37,8 +39,9 @@ from reasoning.worth import MODEL, change_odds
 SHORT, LONGEST, LEADING, ALIKE = 4, 60, 3, 2
 # Weights of the features, the constant, and the log odds from which a statement takes the place of
 # an earlier one (`scripts/train_memory.py changes`).
-WEIGHTS = (2.41, 2.42, 1.18, 2.25, 2.64, 2.68, 2.66, -0.44, -0.73, -2.11, 1.09)
-CONSTANT, LEAST = -4.51, -0.75
+WEIGHTS = (2.14, 2.72, 1.19, 2.08, 2.15, 2.78, 2.87, -0.43, -0.26, -2.09, 1.58)
+CONSTANT, LEAST = -4.95, -0.4
+UNSAID = 1.3  # taken from the log odds where no word says of a change: else both are shown
 MIDDLE = 0.85  # cosine of two sentences of one topic; chosen, not measured
 CHANGED, UNCHANGED, NEVER = 1.0, -3.0, -9.0  # log odds; chosen, not measured
 # A name or a quotation; what says in Chinese what something is.
@@ -68,6 +71,11 @@ def may_correct(text: str, language: str, earlier: str) -> bool:
     return len(own) <= SHORT or not own.isdisjoint(content_terms(earlier, language))
 
 
+def says_change(text: str, language: str) -> bool:
+    """Tell whether words of a text say that it corrects something, or that something changed."""
+    return begins_correction(text, language) or marks_change(text, language)
+
+
 def _has_number(text: str, language: str) -> bool:
     if DIGIT.search(text):
         return True
@@ -83,7 +91,10 @@ def superseding_odds(
     """
     if not notes:
         return []
-    found: list[float] = (pair_features(draft, notes, last, embedder) @ WEIGHTS + CONSTANT).tolist()
+    rows = pair_features(draft, notes, last, embedder)
+    says = says_change(draft.content, draft.language)
+    denies = rows[:, -1] > 0  # "cherry, not strawberry"
+    found: list[float] = (rows @ WEIGHTS + CONSTANT - UNSAID * ~(denies | says)).tolist()
     return [
         odds if _comparable(draft, one, one.note_id == last) else NEVER
         for odds, one in zip(found, notes, strict=True)
@@ -98,11 +109,13 @@ def _comparable(draft: NoteDraft, note: Note, newest: bool) -> bool:
     if newest and begins_correction(text, language):
         return True
     quoted, others = ({*QUOTED.findall(one)} for one in (text, note.content))
-    changes = begins_correction(text, language) or marks_change(text, language)
+    changes = says_change(text, language)
     if quoted and others and not changes and quoted.isdisjoint(others):
         return False  # each is of a thing with a name of its own
     first = content_terms(without_correction(text, language), language)[:1]
     named = not set(first).isdisjoint(content_terms(note.content, language))
+    if begins_correction(text, language):
+        named = named or any(one.text in note.content for one in entities(text, language))
     return named or other_person(text, language) == other_person(note.content, language)
 
 
@@ -119,14 +132,14 @@ def pair_features(
     things, or denies one of the same and gives another value.
     """
     text, language = draft.content, draft.language
-    own = content_terms(text, language)
+    own = content_terms(without_changes(text, language), language)
     begins = begins_correction(text, language)
     change, alike = _change_and_likeness(text, language, [one.content for one in notes], embedder)
     stated, denial = stated_and_denied(text, language)
     denied = _things(content_terms(denial, language), language)
     revalued = bool(content_terms(stated, language))
     rows = []
-    others = [set(content_terms(one.content, language)) for one in notes]
+    others = [set(content_terms(without_changes(one.content, language), language)) for one in notes]
     corrected = max(
         range(len(notes)),
         key=lambda at: (len(others[at].intersection(own)), notes[at].note_id == last, alike[at]),
@@ -158,13 +171,14 @@ def _change_and_likeness(
 ) -> tuple[float, list[float]]:
     """Return the log odds that a text says of a change, and its cosines to earlier ones.
 
-    Without the embedder that tells them by words of change alone.
+    Words of change say it whatever the vector does, and alone without the embedder.
     """
+    changes = says_change(text, language)
     if embedder is not None and embedder.model_id.startswith(MODEL):
         with suppress(ModelError):
             own, *others = embedder.embed_documents([text, *earlier])
-            return change_odds(own), [float(own @ one) for one in others]
-    changes = begins_correction(text, language) or marks_change(text, language)
+            odds = max(change_odds(own), CHANGED) if changes else change_odds(own)
+            return odds, [float(own @ one) for one in others]
     return (CHANGED if changes else UNCHANGED), [MIDDLE] * len(earlier)
 
 

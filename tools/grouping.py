@@ -17,6 +17,7 @@ from retrievers.types import Index, Query
 
 # Chosen, not measured:
 GROUPS = 6  # of the documents of a collection, or of the sections of documents
+APART = 10  # documents of which each is a group by itself
 NAMED, HEADINGS = 4, 2  # keywords, and headings, that name a group
 ASKED, BEGINNING = 6, 4  # parts that may speak for a group, and passages of each that are read
 PASSAGES = 24  # passages of a group, the nearest to its middle, that are read for its theme
@@ -71,7 +72,8 @@ class PartReader:
         vectors = self._middles(own)
         vectors = scale_rows(vectors - vectors.mean(axis=0)) if len(own) > GROUPS else vectors
         weights = np.array([of_each[one.row] ** -0.5 for one in own], dtype=np.float32)
-        leaders = central(vectors, GROUPS, weights=weights)
+        few = len(own) if len(of_each) == len(own) <= APART else GROUPS
+        leaders = central(vectors, few, weights=weights)
         likeness = vectors @ vectors[leaders].T
         nearest, likeness = likeness.argmax(axis=1), likeness.max(axis=1)
         nearest[leaders], likeness[leaders] = np.arange(len(leaders)), 2

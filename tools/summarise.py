@@ -209,6 +209,11 @@ class Summarise(Tool):
             else messages["copies"].format(title=group.parts[0].title, count=group.copies)
             for group, (label, _) in zip(groups, found, strict=True)
         ]
+        titles = {one.row: one.title or one.source for one in meant}
+        for place, group in enumerate(groups):  # a sentence may be of any of its documents
+            several = dict.fromkeys(titles[one.row] for one in group.parts)
+            others = [one for one in several if one not in labels[place]][:NAMED]
+            labels[place] += f" ({'; '.join(others)})" if len(several) > 1 and others else ""
         telling = [worth for _, worth in found]
         return Whole(meant, [[keys] for keys in texts], labels=labels, telling=telling)
 

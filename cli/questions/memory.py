@@ -94,7 +94,7 @@ def edit(
 def delete(
     note_id: NoteId, options: CallerOptions, yes: Yes = False, as_json: Json = False
 ) -> None:
-    """Delete a note with its earlier versions and what rests on it; this cannot be undone.
+    """Delete a note, its edits and what rests on it, for good; what it replaced holds again.
 
     It shows what goes, and asks; without a terminal it needs --yes. What the user typed stays:
     `carrel conversations delete` removes that.

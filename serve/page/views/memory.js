@@ -50,7 +50,7 @@ function noteNode(app, note, status, refresh) {
   }
 
   async function remove() {
-    const text = `“${note.content}” is forgotten, with its earlier versions. This can not be undone.`;
+    const text = `“${note.content}” is forgotten, with its edits; what it had replaced holds again. This can not be undone.`;
     if (await confirmed({ heading: "Delete this note?", text, action: "Delete" })) await attempt(() => app.api.del(path));
   }
 
