@@ -14,6 +14,7 @@ from core.notes import WORDS, is_other
 from core.recall import NOTE
 from core.types import AnswerSpan, Citation, Claim, Conflict, Evidence, Plan, SubQuestion
 from reasoning.contradictions import Asked, Assertion
+from reasoning.statements import names_day
 
 APART = (ROW, RECORD, CODE_KIND)  # each of which is about a thing of its own
 USABLE = 2  # the grade of evidence that partly answers
@@ -190,6 +191,8 @@ def differing(
         one
         for one in evidence
         if one.kind == note.kind == NOTE
+        # When a club meets says nothing of where it meets.
+        and names_day(note.text, note.language) == names_day(one.text, one.language)
         and (_revalues(note, one) or _says_otherwise(note, one, question))
     ]
 

@@ -218,6 +218,11 @@ def gives_time(text: str, language: str) -> bool:
     return bool(DIGIT.search(text) or statement_words(language).dated.search(text))
 
 
+def names_day(text: str, language: str) -> bool:
+    """Tell whether a text has a day or a month, whatever else has a number."""
+    return statement_words(language).dated.search(text) is not None
+
+
 def find_statements(
     text: str, source: TurnSource, worth: Worth, *, observed_at: str = ""
 ) -> list[NoteDraft]:

@@ -26,6 +26,14 @@ def note(text: str, language: str, subject: str = f"{WORDS}fact|any") -> Evidenc
         ("zh", "我们四月检查。", "我们五月检查。", "我们什么时候检查？", True),
         ("en", "The boat is blue.", "The car is red.", "What colour is the boat?", False),
         ("en", "Ann feeds the hens.", "Ann feeds the pigs.", "Who feeds the hens?", False),
+        (
+            "en",
+            "The club meets on Sundays.",
+            "The club meets in the cafe.",
+            "Where is the club?",
+            False,
+        ),
+        ("ru", "Клуб в субботу.", "Клуб в кафе.", "Где клуб?", False),
         ("en", "The hall seats ninety.", "Lunch is at noon.", "How many seats has it?", False),
     ],
 )
