@@ -212,4 +212,6 @@ def _says_otherwise(note: Evidence, other: Evidence, question: SubQuestion) -> b
         set(content_terms(one.text, one.language)) for one in (note, other, question)
     )
     few = 0 < len(own - others) <= MOST_OTHER and 0 < len(others - own) <= MOST_OTHER
+    # Of two words that differ one may be what is said, unless more are the same.
+    few = few and (len(own ^ others) <= MOST_OTHER or len(own & others) > MOST_OTHER)
     return few and bool(asked & own & others) and asked.isdisjoint(own ^ others)

@@ -33,6 +33,7 @@ def note(text: str, language: str, subject: str = f"{WORDS}fact|any") -> Evidenc
             "Where is the club?",
             False,
         ),
+        ("en", "Badger runs on Postgres.", "Sofia manages Badger.", "What runs Badger?", False),
         ("ru", "Клуб в субботу.", "Клуб в кафе.", "Где клуб?", False),
         ("en", "The hall seats ninety.", "Lunch is at noon.", "How many seats has it?", False),
     ],
