@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from core.auth import AuthContext
-from core.language.changes import begins_correction
+from core.language.analysis import content_terms
+from core.language.changes import without_correction
 from core.language.detect import detect_language
 from core.notes import CORRECTION, ClaimSource, Note, NoteDraft, TurnSource, origin_of
 from core.recall import NOTE
@@ -111,12 +112,19 @@ def _change(
 ) -> list[NoteDraft]:
     """Return the note of a turn that says what has changed: "Ada is a doctor now"."""
     text, language = typed.strip(), detect_language(typed)
-    if not only_states(text, language) or begins_correction(text, language):
+    if not only_states(text, language):
         return []
     quoted = source.model_copy(update={"quote": text})
     draft = NoteDraft(content=text, provenance=quoted, language=language)
     draft = _with_earlier(draft, last, memory, auth, LEAST + DOUBT)
-    return [draft] if draft.supersedes else []
+    replaced = memory.notes.load_notes(auth, draft.supersedes).values()
+    # "Sorry, the doorbell rang" begins as a correction of what was stated last.
+    own, *others = (
+        set(content_terms(without_correction(one, language), language))
+        for one in (text, *(note.content for note in replaced))
+    )
+    named = all(own & one for one in others)
+    return [draft] if replaced and named else []
 
 
 def _with_earlier(

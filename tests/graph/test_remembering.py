@@ -212,6 +212,16 @@ def test_a_correction_replaces_no_more_than_what_it_corrects(session: Session) -
     assert replaced == ["My violin class is on Tuesdays at half past six."]
 
 
+def test_a_long_correction_of_what_was_stated_earlier_is_kept(session: Session) -> None:
+    name = session.runs.create_conversation("acme", "ann", "default").id
+    later = "Sorry, I was wrong: Ines works as an air traffic controller, not as a pilot."
+    for text in ("My cousin Ines works as a pilot.", "I live in Turku.", later,
+                 "Sorry, the doorbell just rang, it was the neighbour with a parcel."):  # fmt: skip
+        ask(session, name, text)
+    replaced = {one.content for one in session.notes.list_notes(ANN) if one.superseded_by}
+    assert replaced == {"My cousin Ines works as a pilot."}
+
+
 def test_a_question_that_goes_on_with_another_name_gets_no_verdict(session: Session) -> None:
     name = session.runs.create_conversation("acme", "ann", "default").id
     for text in ("My sister Karin lives in Aarhus.", "My sister Lise lives in Odense."):
