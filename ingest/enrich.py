@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 from typing import Any
 
 from core.language.detect import detect_language
@@ -51,16 +50,14 @@ def embedded_keywords(metadata: dict[str, Any], ordinal: int) -> str:
     return ", ".join(str(word) for word in listed)[:KEYWORD_CHARACTERS]
 
 
-def foreign_names(section: str, source: str, ordinal: int, anchors: Mapping[str, str]) -> str:
+def foreign_names(section: str, anchors: Mapping[str, str]) -> str:
     """Return what addresses call the headings of a chunk, where these are in another script.
 
     Translated documentation keeps the English names in its addresses ("#static-files"), by which
-    who asks in English finds it. The first chunk has the name of the page as well.
+    who asks in English finds it.
     """
     names = section.split(SECTION_SEPARATOR)
     slugs = [anchors.get(name, "") for name in names if _FOREIGN.search(name)]
-    if ordinal == 0 and _FOREIGN.search(section):
-        slugs.append(PurePosixPath(source.partition("#")[0]).stem)
     words = (word for slug in slugs for word in _SLUG_WORD.findall(slug))
     known = section.casefold()
     return " ".join(dict.fromkeys(word for word in words if word.casefold() not in known))
@@ -135,7 +132,7 @@ def enrich(
     for ordinal, chunk in enumerate(split_document(document, chunkers.choose(language))):
         text, section = chunk.text, chunk.run.section
         keywords = embedded_keywords(document.metadata, ordinal)
-        foreign = foreign_names(section, document.source, ordinal, anchors)
+        foreign = foreign_names(section, anchors)
         around = "\n".join(filter(None, (context, foreign)))
         embedded = digest(embedded_text(title, section, text, around, keywords))
         chunks.append(

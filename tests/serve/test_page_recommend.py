@@ -22,8 +22,8 @@ def test_documents_are_recommended_compared_and_liked(
     served: Served, browser_pages: BrowserPages
 ) -> None:
     lines = "".join(f"{json.dumps(one)}\n" for one in PROJECTS)
-    uploaded(served, "birds.jsonl", lines, collection="birds")
-    page = enter(browser_pages.open(bypass_csp=True), served, "writer", "#/recommend/birds")
+    uploaded(served, "waders.jsonl", lines, collection="waders")
+    page = enter(browser_pages.open(bypass_csp=True), served, "writer", "#/recommend/waders")
     page.get_by_label("What you need").fill("web server")
     page.get_by_role("button", name="Recommend").click()
     expect(page.get_by_role("status").first).to_contain_text("2 documents")
