@@ -41,7 +41,8 @@ SHORT, LONGEST, LEADING, ALIKE = 4, 60, 3, 2
 # an earlier one (`scripts/train_memory.py changes`).
 WEIGHTS = (2.14, 2.72, 1.19, 2.08, 2.15, 2.78, 2.87, -0.43, -0.26, -2.09, 1.58)
 CONSTANT, LEAST = -4.95, -0.4
-UNSAID = 1.3  # taken from the log odds where no word says of a change: else both are shown
+# Taken from the log odds where no word says of a change: both are shown (by left-out languages).
+UNSAID = 1.3
 MIDDLE = 0.85  # cosine of two sentences of one topic; chosen, not measured
 CHANGED, UNCHANGED, NEVER = 1.0, -3.0, -9.0  # log odds; chosen, not measured
 # A name or a quotation; what says in Chinese what something is.

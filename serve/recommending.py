@@ -120,7 +120,7 @@ def _add_taste(
 
 
 def _note_listed(session: Session, auth: AuthContext, chosen: Sequence[Suggestion]) -> None:
-    """Keep what was recommended, of which the share that is looked at and used is told.
+    """Keep what was recommended, of which the share that is looked at and used is shown.
 
     Where nothing can be written, the list is worth more than the figure.
     """

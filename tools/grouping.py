@@ -17,7 +17,7 @@ from retrievers.types import Index, Query
 
 # Chosen, not measured:
 GROUPS = 6  # of the documents of a collection, or of the sections of documents
-APART = 10  # documents of which each is a group by itself
+APART = 10  # documents of which each is a group by itself, so that none is left out
 NAMED, HEADINGS = 4, 2  # keywords, and headings, that name a group
 ASKED, BEGINNING = 6, 4  # parts that may speak for a group, and passages of each that are read
 PASSAGES = 24  # passages of a group, the nearest to its middle, that are read for its theme

@@ -22,7 +22,7 @@ SPARE = 2**20  # bytes of an answer beside the message in it; chosen, not measur
 
 
 class _Bounded(imaplib.IMAP4):
-    """Take no more than `most` bytes of answers to one command, for which `taken` begins anew."""
+    """Take no more than `most` bytes of answers to one command, for which `taken` begins again."""
 
     private = False
     most = taken = 0

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-SETTLED_MS, LONGEST_MS = 50, 500  # without a change, or in all, before changes are told; chosen
+SETTLED_MS, LONGEST_MS = 50, 500  # without a change, or in all, before changes are shown; chosen
 
 
 class FolderWatch:

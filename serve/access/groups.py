@@ -29,7 +29,7 @@ class GroupFile:
         try:
             stamp = self._stamp_now()
             if stamp != self._stamp:
-                self._stamp = stamp  # also where it is bad: it is told of once
+                self._stamp = stamp  # also where it is bad: it is reported once
                 self._groups = self._read()
         except OperatorError as error:
             log.error("the groups of before stay: %s", error)
