@@ -87,6 +87,10 @@ ERROR = re.compile(
     r"(?<![\w.])(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Failure|Fault))"
     r"(?::[ \t]+(?P<message>[^\n]*))?(?![\w.])"
 )
+# What ends a traceback is what was raised, whatever it is called: "app.LinkLost: gave up".
+RAISED = re.compile(
+    r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?::[ \t]+(?P<message>[^\n]*))?[ \t]*$", re.M
+)
 LINE = re.compile(
     r"^(?:>>> |\.\.\. |[$] |from \w|import \w|def \w|class \w|@\w|[\w.]+ ?=[^=]|[\w.]+\().*$"
 )
@@ -115,6 +119,7 @@ def read_snippet(question: str) -> Snippet | None:
     rest = FRAME.sub("", TRACE.sub("", FENCED.sub("\n", question)))
     traced = bool(FRAME.search(question) or TRACE.search(question))
     errors = [one for one in ERROR.finditer(rest) if traced or one["message"]]
+    errors = errors or ([*RAISED.finditer(rest)] if traced else [])
     error = errors[-1] if errors and "?" not in (errors[-1]["message"] or "") else None
     if error is not None:  # the last is what was raised in the end
         rest = f"{rest[: error.start()]} {rest[error.end() :]}"

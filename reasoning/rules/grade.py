@@ -21,7 +21,7 @@ from reasoning.rules.answering.relevance import UNREADABLE, Relevance, Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.records.fields import asks_for_field
-from reasoning.rules.values.versions import is_other_version
+from reasoning.rules.values.versions import is_other_framework, is_other_version
 
 # A number or a date is there or not; a person or a place may be named by a common word.
 CHECKED_KINDS = ("number", "date")
@@ -255,8 +255,10 @@ def _grade(
         level, reason = RELATED, f"{reason}; a note without a word of the question"
     if level >= PARTLY and sentence.names_missing:
         level, reason = RELATED, f"{reason}; names nothing the question names"
-    if level >= PARTLY and is_other_version(wanted.text, wanted.language, item):
+    if level >= PARTLY and is_other_version(wanted.written, wanted.language, item):
         level, reason = RELATED, f"{reason}; of another version"
+    if level >= PARTLY and is_other_framework(wanted.frameworks, item):
+        level, reason = RELATED, f"{reason}; of another framework"
     if level >= PARTLY and _is_denied(wanted, sentence):
         level, reason = RELATED, f"{reason}; the reader finds no answer in it"
     if level >= PARTLY and _lacks(wanted, sentence):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from core.language.identifiers import find_identifiers
 from reasoning.rules.lexicon import Lexicon
 
 Level = Literal["any", "beginner", "expert"]
@@ -12,7 +13,8 @@ NAMED: tuple[Level, ...] = ("beginner", "expert")
 
 def level_asked(text: str, words: Lexicon) -> Level:
     """Return the level that a question, or a wish for an explanation, names."""
-    if not (words.is_question(text) or words.starts("explains", text)):
+    asks = words.is_question(text) or words.starts("explains", text) or find_identifiers(text)
+    if not asks:
         return "any"  # "psychology for beginners" are books
     return next((one for one in NAMED if words.found(one, text)), "any")
 

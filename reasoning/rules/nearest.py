@@ -66,7 +66,8 @@ def _lacking(question: SubQuestion, evidence: Sequence[Evidence]) -> list[str]:
     languages = frozenset(item.language for item in evidence) | {question.language}
     present: set[str] = set()
     for item in evidence:
-        text = f"{item.title} {item.section} {item.text}"
+        own = f"{item.metadata.get('framework') or ''} {item.version}"
+        text = f"{own} {item.title} {item.section} {item.text}"
         present.update(*(terms(text, one) for one in {item.language, question.language}))
     words = lexicon(question.language)
     asked = words.remove(question.text, *STEERING, "number", "date", "person", "place")

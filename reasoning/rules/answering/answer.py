@@ -32,6 +32,7 @@ from reasoning.rules.answering.documentation import (
     asks_for_code,
     defining_claims,
     example_claims,
+    name_defined,
 )
 from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, dated, headings_of
@@ -193,7 +194,9 @@ def _sentences(
         # What holds on the day asked for may be an exception to what holds on all.
         chosen += [one for one in everything if _is_exception(one, chosen[0], wanted)][:1]
     claims = _documented(chosen, evidence, wanted, settings)
-    claims = claims or _section(chosen, evidence, wanted) or _claims(chosen, evidence, wanted)
+    if not claims:
+        claims = _section(chosen, evidence, wanted) or _claims(chosen, evidence, wanted)
+        claims = name_defined(claims, chosen, wanted) if settings.is_documentation else claims
     claims = [one.model_copy(update={"confidence": confidence}) for one in claims]
     if chosen and wanted.wants == "yesno":
         claims[0] = claims[0].model_copy(update={"verdict": _verdict(chosen[0], wanted)})
@@ -218,7 +221,8 @@ def _documented(
     """Return what documentation answers with, none where it is not that or has no code for it."""
     if not settings.is_documentation:
         return []
-    defined = [one for one in asked_definitions(wanted, evidence) if one.end or one.heading]
+    defined = asked_definitions(wanted, evidence)
+    defined = [one for one in defined if one.end or one.heading] or defined
     found = defining_claims(wanted, defined[0]) if defined else []
     if not found and chosen and (asks_for_code(wanted) or wanted.level != "any"):
         return example_claims(wanted, chosen[0], evidence)

@@ -18,6 +18,7 @@ from reasoning.rules.answering.headings import LED, SECTIONS
 from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import lexicon
+from reasoning.rules.values.versions import is_other_framework, is_other_version
 
 MOST_BETWEEN = 120  # characters that announce code behind a sentence; chosen, not measured
 MOST_LINES = 40  # of code; more is not shown with an answer; chosen, not measured
@@ -43,6 +44,7 @@ class Definition(NamedTuple):
     start: int
     end: int
     heading: str
+    about: frozenset[str] = frozenset()  # terms of what is asked of it besides
 
 
 def asks_for_code(wanted: QueryTerms) -> bool:
@@ -54,10 +56,17 @@ def asks_for_code(wanted: QueryTerms) -> bool:
 def asked_definitions(wanted: QueryTerms, evidence: Iterable[Evidence]) -> list[Definition]:
     """Return the definitions of the one name that a question is about, the most exact ones.
 
-    It asks what that is or does, takes, returns or raises, or how it is used, and nothing else. A
-    word of prose ("get") is no name where it asks how to do something.
+    It asks what that is or does, takes, returns or raises, or how it is used; or of it what its
+    passage says in the same words. The name may be one of its parameters. A word of prose ("get")
+    is no name where it asks how to do something.
     """
-    defined = [one for one in map(definition, evidence) if one is not None]
+    defined = [
+        one
+        for item in evidence
+        if (one := definition(item)) is not None
+        and not is_other_version(wanted.written, wanted.language, item)
+        and not is_other_framework(wanted.frameworks, item)
+    ]
     words = lexicon(wanted.language)
     plain = wanted.defines or any(words.found(one, wanted.text) for one in CALLS)
     found: list[tuple[int, Definition]] = []
@@ -66,22 +75,39 @@ def asked_definitions(wanted: QueryTerms, evidence: Iterable[Evidence]) -> list[
         if not (plain or named or is_identifier(match.group())):
             continue
         asked = match.group().removesuffix("()").split(".")
-        rows = ((_common(asked, one.name.split(".")), one) for one in defined)
-        shared = [row for row in rows if row[0]]
-        if shared and _asks_only(wanted, match.start(), match.end()):
-            found += shared
+        rest = _rest(wanted, match.start(), match.end())
+        for one in defined:
+            common = _common(asked, one.name.split(".")) or _takes(one, match.group())
+            if common and rest <= _said(one):
+                found.append((common, one._replace(about=rest)))
     most = max((common for common, _ in found), default=0)
     return [one for common, one in found if common == most]
 
 
-def _asks_only(wanted: QueryTerms, start: int, end: int) -> bool:
-    """Tell whether a question names nothing but text[start:end]."""
+def _said(one: Definition) -> frozenset[str]:
+    return terms_of(f"{one.item.title} {one.item.section} {one.item.text}", one.item.language)
+
+
+def _takes(one: Definition, name: str) -> int:
+    """Return 1 where a signature has a name of code as a parameter, else 0."""
+    if not (is_identifier(name) and name.isidentifier()):
+        return 0
+    return int(bool(re.search(rf"[(,*]\s*{name}\s*[=:,)]", one.item.text[one.start : one.end])))
+
+
+def _rest(wanted: QueryTerms, start: int, end: int) -> frozenset[str]:
+    """Return the terms of what a question says besides text[start:end]."""
     rest = f"{wanted.text[:start]} {wanted.text[end:]}"
     for name in ("definition", "code", "example"):
         pattern = cues(wanted.language).alternatives(name)
         rest = re.sub(pattern, " ", rest, flags=re.IGNORECASE)
-    rest = lexicon(wanted.language).remove(rest, "explains", "asks_use", *CALLS)
-    return all(one.is_function for one in analyze(rest, wanted.language))
+    rest = lexicon(wanted.language).remove(rest, "explains", "asks_use", "asks_default", *CALLS)
+    return frozenset(one.term for one in analyze(rest, wanted.language) if not one.is_function)
+
+
+def _asks_only(wanted: QueryTerms, start: int, end: int) -> bool:
+    """Tell whether a question names nothing but text[start:end]."""
+    return not _rest(wanted, start, end)
 
 
 def _common(asked: Sequence[str], name: Sequence[str]) -> int:
@@ -102,7 +128,7 @@ def definition(item: Evidence) -> Definition | None:
     if heading.end() < len(last.rstrip("`* ")):
         return None
     short = re.escape(name.rsplit(".", 1)[-1])
-    line = re.compile(rf"^[`*\s]*{KINDS}(?:[\w$]+\.)*{short}[`*]*\(.*$", re.M)
+    line = re.compile(rf"^[`*\s]*{KINDS}(?:[\w$]+\.)*{short}[`*]*(?:\(.*|\s*)$", re.M)
     inside = code_blocks(item)
     for match in line.finditer(item.text):
         if not any(start <= match.start() < end for start, end in inside):
@@ -155,11 +181,16 @@ def defining_claims(wanted: QueryTerms, one: Definition) -> list[Claim]:
     prose, lists = _prose(item, one.end), _listed(item, one.end)
     unsigned = not one.end or (level == "beginner" and not aspect and prose)
     claims = [] if unsigned else [_signature(item, one.start, one.end)]
-    if aspect:
+    raised = item.text[one.start : one.end].lstrip("`*").startswith("exception ")
+    if one.about and one.end and not raised:
+        claims += [quoted(item, *span) for span in _telling(one)]
+    elif aspect:
         telling = [span for span in (*lists, *prose) if words.found(aspect, _at(item, *span))]
         claims += [quoted(item, *span) for span in (telling or prose)[:2]]
     else:
-        claims += [quoted(item, *span) for span in prose[: 2 if level == "beginner" else 1]]
+        # Who sees no signature reads more of what is said; what is raised comes with its remedy.
+        few = one.end and level != "beginner" and not raised
+        claims += [quoted(item, *span) for span in prose[: 1 if few else 2]]
         called = asked.found("asks_call", wanted.text)
         if called or level == "expert":
             claims += [quoted(item, *span) for span in lists[:1]]
@@ -170,6 +201,35 @@ def defining_claims(wanted: QueryTerms, one: Definition) -> list[Claim]:
     if one.heading and claims and level != "beginner":  # the heading has the signature
         claims[0] = claims[0].model_copy(update={"text": f"{one.heading}{LED}{claims[0].text}"})
     return claims
+
+
+def name_defined(
+    claims: Sequence[Claim], chosen: Sequence[Sentence], wanted: QueryTerms
+) -> list[Claim]:
+    """Return claims behind the signature or name that they explain, where nothing else says it."""
+    one = definition(chosen[0].evidence) if claims and chosen else None
+    if one is None or not is_identifier(one.name):
+        return [*claims]
+    short = re.escape(one.name.rsplit(".", 1)[-1])
+    said = "\n".join([wanted.text, *(claim.text for claim in claims)])
+    if re.search(rf"(?<!\w){short}(?!\w)", said):
+        return [*claims]
+    if one.end:
+        return [_signature(one.item, one.start, one.end), *claims]
+    shown = one.heading or f"`{one.name}`"
+    first = claims[0].model_copy(update={"text": f"{shown}{LED}{claims[0].text}"})
+    return [first, *claims[1:]]
+
+
+def _telling(one: Definition) -> list[Span]:
+    """Return the sentence, or the entry of a list, that says most of what is asked of a name."""
+
+    def shared(span: Span) -> int:
+        return len(one.about & terms_of(_at(one.item, *span), one.item.language))
+
+    spans = [span for span in _sentences_outside(one.item) if span[0] >= one.end]
+    best = max(spans, key=shared, default=None)
+    return [best] if best is not None and shared(best) else _prose(one.item, one.end)[:1]
 
 
 def _at(item: Evidence, start: int, end: int) -> str:

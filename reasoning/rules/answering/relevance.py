@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import exp
 from pathlib import Path
@@ -33,8 +33,9 @@ from reasoning.claims.words import OPPOSITES
 from reasoning.rules.answering.features import FEATURES, Candidate, features, spoken_in
 from reasoning.rules.answering.headings import heading_of
 from reasoning.rules.answering.wanted import QueryTerms, analyse
-from reasoning.rules.lexicon import lexicon
+from reasoning.rules.lexicon import STEERING, lexicon
 from reasoning.rules.records.fields import RECORD_KINDS
+from reasoning.rules.values.versions import frameworks_named, without_edition
 
 # The likeliest sentences that are looked at, and the passages around them that are read, as many as
 # the time for an answer allows (by hand). Of gold sentences .01 to .05 are not among them.
@@ -369,7 +370,13 @@ class Relevance:
         """Analyse a sub-question under the languages of the evidence."""
         languages = frozenset(item.language for item in evidence)
         embedder = None if current_limit().is_up() else self._embedder  # words alone are quick
-        return analyse(question, languages, self._weights, embedder)
+        written, words = question.text, lexicon(question.language)
+        bare = without_edition(written, question.language, evidence)
+        if bare != written and words.names_something(words.remove(bare, *STEERING)):
+            question = question.model_copy(update={"text": bare})
+        wanted = analyse(question, languages, self._weights, embedder)
+        named = frameworks_named(written, evidence)
+        return replace(wanted, written=written, frameworks=named)
 
     def ranked(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Sentence]:
         """Return the sentences of evidence, the likeliest answer to a sub-question first."""

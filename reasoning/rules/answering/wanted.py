@@ -59,8 +59,9 @@ class QueryTerms:
     `absent` is the share of the own words' weight that the whole collection never uses, and
     `focus_absent` tells that the first thing the question names is among them. `subject` holds the
     terms of the phrase the question is about ("the Acme payments API"), `terms` all of its words,
-    and `text` is the question as written, with the topic it leaves out. `defines`, `enumerates`
-    and `howto` tell that it asks what something is, for several things, for a way to do something;
+    and `text` is the question with the topic it leaves out, `written` with the framework and the
+    version that evidence is of as well, and `frameworks` are those it names. `defines`,
+    `enumerates` and `howto` tell that it asks what something is, for several things, for a way;
     `form` is the form of number or date asked for ("version"), `counted` the terms of the noun
     whose number is asked for, `act` what the one asked for does ("who repaired …"), `things`
     are what the question names, `is_short` tells that it says little else, `unknown` are terms of
@@ -79,6 +80,8 @@ class QueryTerms:
     language: str
     wants: AnswerKind
     text: str
+    written: str = ""
+    frameworks: frozenset[str] = frozenset()
     defines: bool = False
     enumerates: bool = False
     howto: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from core.language.cues import cues
 from core.metadata import coverage_notes, deprecation_notes, newer_versions
@@ -17,6 +17,42 @@ def versions_in(text: str, language: str) -> list[str]:
     named = cues(language).alternatives("version")
     beside = re.findall(rf"{named}\s?(\d{{1,4}})(?![\d.])", text, re.IGNORECASE)
     return [*DOTTED.findall(text), *beside]
+
+
+def frameworks_named(text: str, evidence: Iterable[Evidence]) -> frozenset[str]:
+    """Return the frameworks of evidence that a text names, in small letters."""
+    known = {str(item.metadata.get("framework") or "").casefold() for item in evidence} - {""}
+    return frozenset(
+        one for one in known if re.search(rf"(?<!\w){re.escape(one)}(?![\w.])", text.casefold())
+    )
+
+
+def is_other_framework(named: Collection[str], item: Evidence) -> bool:
+    """Tell whether a question names frameworks, and evidence is of another one."""
+    own = str(item.metadata.get("framework") or "").casefold()
+    return bool(named and own) and own not in named
+
+
+def without_edition(text: str, language: str, evidence: Sequence[Evidence]) -> str:
+    """Take out the framework and the version that evidence is of: no passage need say them.
+
+    "How do I open a stream in Zephyr 1.4?" asks how one opens a stream.
+    """
+    words = cues(language)
+    before = rf"(?:{words.alternatives('version_before')}\s+)?"
+    own = [re.escape(one) for one in frameworks_named(text, evidence)]
+    numbers = [
+        re.escape(one)
+        for one in versions_in(text, language)
+        if any(item.version and not is_other_version(one, language, item) for item in evidence)
+    ]
+    version = rf"(?:{words.alternatives('version')}\s*)?v?(?:{'|'.join(numbers)})(?![\w.]\w)"
+    name = rf"(?<!\w)(?:{'|'.join(own)})(?![\w.]\w)"
+    for one in ([rf"{name}\s*{version}"] if own and numbers else []) + (
+        [version] if numbers else []
+    ) + ([name] if own else []):  # fmt: skip
+        text = re.sub(rf"{before}{one}", " ", text, flags=re.IGNORECASE)
+    return " ".join(re.sub(r"\s+(?=[?.!,])", "", text).split())
 
 
 def is_other_version(question: str, language: str, item: Evidence) -> bool:
