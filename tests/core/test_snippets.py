@@ -40,6 +40,10 @@ fly(line)"""
             ("What does this do?", "", "", ["from", "kites", "import", "fly", "line", "Line"]),
         ),
         ("It fails with CalmError: no wind", ("It fails with", "CalmError", "no wind", [])),
+        (
+            'Traceback (most recent call last):\n  File "k.py", line 3\nkites.Calm: all is still',
+            ("", "kites.Calm", "all is still", []),
+        ),
         ("```\nfly(line)", ("", "", "", ["fly", "line"])),
     ],
 )

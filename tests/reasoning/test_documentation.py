@@ -81,6 +81,65 @@ def test_how_to_gets_the_block_with_its_indentation(rules: Rules) -> None:
     assert found == ["Kites are tied to a line before they rise:", CODE]
 
 
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("kites.fly wind parameter", "wind – metres a second."),
+        ("What is the default wind of kites.fly?", "wind – metres a second."),
+        ("How many metres a second does kites.fly take?", "wind – metres a second."),
+    ],
+)
+def test_a_name_answers_what_its_passage_says_of_it(
+    rules: Rules, question: str, shown: str
+) -> None:
+    found = texts(rules, question, GUIDE, FLY_ITEM)
+    assert found[0] == "`kites.fly(line, *, wind=1)`" and shown in found
+
+
+def test_a_sentence_of_a_named_thing_stands_behind_its_name(rules: Rules) -> None:
+    found = texts(rules, "Is wind needed to get everything up into the air?", FLY_ITEM)
+    assert found[:1] in ([], ["`kites.fly(line, *, wind=1)`"])
+
+
+VERSIONS = [
+    piece(
+        f"kites.fly(line, wind={wind})\n\nFly all kites.\nParameters:\n- wind – longest gust in m/s",
+        title="kites",
+        section="kites › kites.fly",
+        source=f"kites-{version}.html",
+        version=version,
+        metadata={"framework": "Aloft"},
+    )
+    for version, wind in (("1.4", 5), ("2.1", 9))
+]
+
+
+@pytest.mark.parametrize(("version", "wind"), [("1.4", 5), ("2.1", 9)])
+def test_a_framework_and_its_version_are_no_words_of_the_answer(
+    rules: Rules, version: str, wind: int
+) -> None:
+    question = f"What is the longest gust of kites.fly in Aloft {version}?"
+    found = texts(rules, question, *VERSIONS)
+    assert found == [f"`kites.fly(line, wind={wind})`", "wind – longest gust in m/s"]
+    assert texts(rules, "What is the longest gust of kites.fly in Aloft 3.0?", *VERSIONS) == []
+
+
+RAISED = piece(
+    "exception kites.errors.Calm\n\nThere is no wind at all. It rises again at noon.",
+    title="kites.errors",
+    section="kites.errors › kites.errors.Calm",
+)
+
+
+def test_what_is_raised_comes_with_what_helps(rules: Rules) -> None:
+    found = texts(rules, "kites.errors.Calm", RAISED, FLY_ITEM)
+    assert found == [
+        "`exception kites.errors.Calm`",
+        "There is no wind at all.",
+        "It rises again at noon.",
+    ]
+
+
 def test_a_further_word_makes_it_another_question(rules: Rules) -> None:
     found = texts(rules, "What is the maximum height of kites.fly?", GUIDE, FLY_ITEM)
     assert "`kites.fly(line, *, wind=1)`" not in found

@@ -222,14 +222,16 @@ def name_defined(
 
 
 def _telling(one: Definition) -> list[Span]:
-    """Return the sentence, or the entry of a list, that says most of what is asked of a name."""
+    """Return the entry of a list, or else the sentence, that says most of what is asked."""
+    text = one.item.text
 
-    def shared(span: Span) -> int:
-        return len(one.about & terms_of(_at(one.item, *span), one.item.language))
+    def shared(span: Span) -> tuple[int, bool]:
+        said = len(one.about & terms_of(text[slice(*span)], one.item.language))
+        return said, bool(said and ITEM.match(text, text.rfind("\n", 0, span[0]) + 1))
 
     spans = [span for span in _sentences_outside(one.item) if span[0] >= one.end]
     best = max(spans, key=shared, default=None)
-    return [best] if best is not None and shared(best) else _prose(one.item, one.end)[:1]
+    return [best] if best is not None and shared(best)[0] else _prose(one.item, one.end)[:1]
 
 
 def _at(item: Evidence, start: int, end: int) -> str:
