@@ -103,7 +103,7 @@ def test_a_sentence_of_a_named_thing_stands_behind_its_name(rules: Rules) -> Non
 
 VERSIONS = [
     piece(
-        f"kites.fly(line, wind={wind})\n\nFly all kites.\nParameters:\n- wind – longest gust in m/s",
+        f"kites.fly(line, wind={wind})\n\nFly all kites.\nParameters:\n- wind – longest gust, m/s",
         title="kites",
         section="kites › kites.fly",
         source=f"kites-{version}.html",
@@ -120,7 +120,7 @@ def test_a_framework_and_its_version_are_no_words_of_the_answer(
 ) -> None:
     question = f"What is the longest gust of kites.fly in Aloft {version}?"
     found = texts(rules, question, *VERSIONS)
-    assert found == [f"`kites.fly(line, wind={wind})`", "wind – longest gust in m/s"]
+    assert found == [f"`kites.fly(line, wind={wind})`", "wind – longest gust, m/s"]
     assert texts(rules, "What is the longest gust of kites.fly in Aloft 3.0?", *VERSIONS) == []
 
 
