@@ -13,6 +13,14 @@ def main() -> None:
     """Run the command line."""
     try:
         check_rooms()
+        from core.encryption import use_cipher
+        from core.errors import CarrelError
+
+        try:
+            use_cipher()
+        except CarrelError as error:
+            print(f"carrel: {error}", file=sys.stderr)  # noqa: T201 - nothing else is there yet
+            sys.exit(OPERATOR)
         from cli.app import main as run
     except ImportError as error:
         print(f"carrel: {explained(error)}", file=sys.stderr)  # noqa: T201 - what prints may be hidden

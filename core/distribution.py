@@ -11,6 +11,7 @@ DISTRIBUTION = "carrel-rag"  # on the package index, where "carrel" is another p
 EXTRAS = {  # the modules that come with each, as the code imports them
     "chroma": ("chromadb", "langchain_chroma"),
     "connectors": ("httpx_auth", "keyring", "langchain_community", "watchfiles"),
+    "encryption": ("sqlcipher3",),
     "entities": ("spacy",),
     "eval": ("ir_measures", "matplotlib", "nltk", "rouge_score", "sklearn"),
     "huggingface": ("langchain_huggingface", "sentence_transformers", "torch", "transformers"),

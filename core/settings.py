@@ -61,7 +61,7 @@ NEAR = 0.75  # a letter amiss in a name of four is nearer, another word is not; 
 # Variables that are no settings: of this program, its tests and its measurements.
 CATALOGUE = "CARREL_CATALOGUE"  # that of a later version, which must not be taken for set
 OTHER_VARIABLES = re.compile(
-    rf"{CATALOGUE}|CARREL_(COLLECTION|DEBUG|SETTINGS|EVAL_DATA|FAULT_\w+|SOURCE_\w+|TEST\w*)"
+    rf"{CATALOGUE}|CARREL_(COLLECTION|DEBUG|ENCRYPTION_KEY|SETTINGS|EVAL_DATA|FAULT_\w+|SOURCE_\w+|TEST\w*)"
 )
 Origin = Literal["flag", "environment", "file", "profile", "mode", "directory", "default"]
 

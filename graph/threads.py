@@ -18,6 +18,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from core.encryption import key_statements
 from core.errors import OperatorError
 from graph.state import state_serializer
 from stores.runlog.conversations import THREADS
@@ -47,6 +48,8 @@ class ThreadSaver(SqliteSaver):
         self._path = path
         with explained_threads(path):
             connection = sqlite3.connect(path, check_same_thread=False, timeout=BUSY_S)
+            for statement in key_statements():
+                connection.execute(statement)
             for pragma in ("secure_delete=ON", "trusted_schema=OFF", "synchronous=FULL"):
                 connection.execute(f"PRAGMA {pragma}")
         super().__init__(connection, serde=state_serializer())

@@ -166,7 +166,7 @@ class ChromaVectors:
         if self.server or not path.exists():
             return
         with self._alone():
-            with contextlib.closing(connect(path, BUSY_S)) as connection:
+            with contextlib.closing(connect(path, BUSY_S, foreign=True)) as connection:
                 rows = connection.execute("SELECT id FROM segments WHERE scope = 'VECTOR'")
                 known = {row[0] for row in rows}
                 compact(connection, path, wait_s)

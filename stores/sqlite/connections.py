@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from core.budget import current_limit
+from core.encryption import key_statements
 from core.errors import OperatorError, StorageError, StorageUnavailableError
 
 # Between two looks at the clock: a look takes the interpreter's lock, which other threads want.
@@ -36,12 +37,13 @@ BUSY_S = 5.0  # chosen, not measured: SQLite's usual patience with another proce
 
 
 def connect(
-    path: Path | str, wait_s: float = BUSY_S, *, shared: bool = False, uri: bool = False
+    path: Path | str, wait_s: float = BUSY_S, *, shared: bool = False, foreign: bool = False
 ) -> Connection:
     """Open a file, by one thread unless `shared`; a lock of it is waited for.
 
-    One without a name, "", is in memory until it grows. What a file that somebody may have written
-    has in its schema calls no function of ours.
+    One without a name, "", is in memory until it grows. One that is not `foreign` is encrypted
+    where the process has a key; `foreign` ones may be named by an address. What a file that
+    somebody may have written has in its schema calls no function of ours.
     """
     connection = sqlite3.connect(
         path,
@@ -49,8 +51,10 @@ def connect(
         isolation_level=None,
         check_same_thread=not shared,
         factory=Connection,
-        uri=uri,
+        uri=foreign,
     )
+    for statement in () if foreign else key_statements():
+        connection.execute(statement)
     connection.execute("PRAGMA trusted_schema=OFF")
     return connection
 
@@ -213,7 +217,7 @@ def _quoted(name: str) -> str:
 
 def _read(path: Path, statement: str) -> Iterator[tuple[Any, ...]]:
     # Immutable: no journal beside the file is looked for, and nothing is ever written.
-    with closing(connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as opened:
+    with closing(connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", foreign=True)) as opened:
         opened.text_factory = lambda raw: raw.decode("utf-8", "replace")
         opened.execute("PRAGMA query_only=ON")
         opened.execute("PRAGMA cell_size_check=ON")

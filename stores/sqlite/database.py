@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from core.encryption import VARIABLE
 from core.errors import DiskFullError, OperatorError, StorageError
 from core.language.analysis import has_words
 from stores.integrity.condition import ROWS_LOST, Defects
@@ -407,8 +408,12 @@ def damaged(path: Path, error: StorageError | sqlite3.Error) -> OperatorError:
             value=str(path.parent),
             hint="correct its permissions, or give another directory with --data",
         )
+    other = "not a database" in text
+    keyed = f"if it is encrypted, give its key by {VARIABLE}, else " if other else ""
     return OperatorError(
-        "the catalogue is damaged",
+        "the catalogue is damaged, or encrypted with another key"
+        if other
+        else "the catalogue is damaged",
         value=f"{path} ({text})",
-        hint="restore it from a backup, or move it away and ingest again",
+        hint=f"{keyed}restore it from a backup, or move it away and ingest again",
     )
