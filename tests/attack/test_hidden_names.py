@@ -396,6 +396,15 @@ def completions(names: Names) -> Iterator[Probe]:
     yield replace(made, sends={**made.sends, "headers": headers}, name=hidden, absent=absent)
 
 
+def responses(names: Names) -> Iterator[Probe]:
+    def ask(collection: str, question: str, **more: Any) -> Probe:
+        body = {"model": f"carrel:{collection}", "input": question, **more}
+        return Probe("/v1/responses", {"json": body})
+
+    yield from question_probes(names, ask)
+    yield from question_probes(names, lambda *given: ask(*given, stream=True))
+
+
 def uploads(names: Names) -> Iterator[Probe]:
     def make(collection: str) -> Probe:
         params = {"collection": collection, "name": "quay.txt"}
@@ -547,6 +556,11 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
         names, lambda name: Probe(f"/v1/models/carrel:{name}")
     ),
     ("POST", "/v1/chat/completions"): completions,
+    ("POST", "/v1/responses"): responses,
+    ("POST", "/v1/embeddings"): lambda names: collection_probes(
+        names,
+        lambda name: Probe("/v1/embeddings", {"json": {"model": f"carrel:{name}", "input": name}}),
+    ),
     ("POST", "/mcp"): mcp,
     **{
         (method, f"/agent{below}/{name}"): (

@@ -167,6 +167,12 @@ ROWS = {
     ("GET", "/v1/models"): Row("callers"),
     ("GET", "/v1/models/{model}"): Row("callers", path="/v1/models/carrel:guide"),
     ("POST", "/v1/chat/completions"): Row("callers", sends={"json": COMPLETION}),
+    ("POST", "/v1/responses"): Row(
+        "callers", sends={"json": {"model": "carrel:guide", "input": QUESTION["question"]}}
+    ),
+    ("POST", "/v1/embeddings"): Row(
+        "callers", sends={"json": {"model": "carrel:guide", "input": "flame"}}
+    ),
     ("POST", "/mcp"): Row("callers", sends={"json": LISTED, "headers": ACCEPTED}),
     **{
         (method, f"/agent{below}/{name}"): Row("callers", 200, f"/agent{given}/{name}", sends)
