@@ -487,6 +487,7 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("POST", "/api/v1/search"): search,
     ("POST", "/api/v1/recommend"): recommendations,
     ("GET", "/api/v1/report"): in_collection("/api/v1/report"),
+    ("GET", "/api/v1/examples"): in_collection("/api/v1/examples"),
     ("GET", "/api/v1/recommend/ratings"): in_collection("/api/v1/recommend/ratings"),
     ("PUT", "/api/v1/recommend/ratings"): rating,
     ("DELETE", "/api/v1/recommend/ratings"): single("/api/v1/recommend/ratings"),

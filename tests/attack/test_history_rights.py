@@ -463,7 +463,7 @@ OTHER_ROUTES = {
     "/api/v1/conversations/{conversation_id}/readers",  # what is shared is read by the route above
     *("/api/v1/sources", "/api/v1/sources/{name}", "/api/v1/sources/{name}/sync"),
     *("/login", "/login/callback", "/logout", "/api/v1/sessions"),
-    "/api/v1/report",
+    *("/api/v1/report", "/api/v1/examples"),
     *("/api/v1/keys/{key_id}", "/api/v1/audit"),  # the audit log keeps no text of documents
 }
 AGENT_ROUTES = "/agent/"  # the other forms of one runner

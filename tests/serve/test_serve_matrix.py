@@ -80,6 +80,7 @@ ROWS = {
     ),  # fmt: skip
     ("DELETE", "/api/v1/recommend/ratings"): Row("callers", 204),
     ("GET", "/api/v1/recommend/figures"): Row("admins"),
+    ("GET", "/api/v1/examples"): Row("callers", sends={"params": {"collection": "guide"}}),
     ("GET", "/api/v1/report"): Row("callers", sends={"params": {"collection": "guide"}}),
     ("GET", "/api/v1/runs"): Row("callers"),
     ("GET", "/api/v1/runs/{run_id}"): Row("callers", 404, "/api/v1/runs/000000000000"),
