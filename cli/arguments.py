@@ -34,11 +34,13 @@ def path_argument(name: str, help: str) -> Any:  # noqa: ANN401 - Typer's own
 
 
 def values(name: str) -> Callable[[str], list[str]]:
-    """Return what completes a value: the function of this name in `cli.values`."""
+    """Return what completes a value: "module:name" of the values, or of a function of them."""
 
     def complete(incomplete: str) -> list[str]:
         try:
-            found = getattr(import_module("cli.values"), name)()
+            module, _, attribute = name.partition(":")
+            found = getattr(import_module(module), attribute)
+            found = found() if callable(found) else found
         except Exception:  # a shell that completes wants no error
             return []
         return [one for one in found if one.startswith(incomplete)]
@@ -64,7 +66,7 @@ CollectionName = Annotated[
         "-c",
         help="Collection of documents.",
         show_default=CHOSEN,
-        autocompletion=values("collections"),
+        autocompletion=values("cli.values:collections"),
     ),
 ]
 FilledCollection = Annotated[
@@ -74,7 +76,7 @@ FilledCollection = Annotated[
         "-c",
         help="Collection of documents.",
         show_default="CARREL_COLLECTION, else default",
-        autocompletion=values("collections"),
+        autocompletion=values("cli.values:collections"),
     ),
 ]
 Tenant = Annotated[str, typer.Option("--tenant", help="Tenant the caller belongs to.")]
@@ -89,7 +91,7 @@ Collections = Annotated[
         "-c",
         help="Collection of documents; repeat for more, * for all.",
         show_default=CHOSEN,
-        autocompletion=values("collections"),
+        autocompletion=values("cli.values:collections"),
     ),
 ]
 Where = Annotated[

@@ -6,7 +6,7 @@ from cli.arguments import DEFAULT_TENANT, DEFAULT_USER
 from cli.options import caller
 from core.auth import AuthContext
 from core.profile import BUILT_IN
-from core.settings import FIELDS, load_settings
+from core.settings import load_settings
 from stores.sqlite.implementation import opened_catalogue
 
 RUNS = 20  # the newest that are offered; chosen
@@ -24,35 +24,9 @@ def runs() -> list[str]:
         return ["last", *(one.run_id for one in kept.runs.newest(_user(), RUNS))]
 
 
-def models() -> list[str]:
-    """Return the models that are known by name."""
-    from models.named import named_models
-
-    return [one.name for one in named_models(load_settings()[0].llama.model_folder)]
-
-
 def profiles() -> list[str]:
     """Return the built-in profiles."""
     return sorted(path.stem for path in BUILT_IN.glob("*.yaml"))
-
-
-def settings() -> list[str]:
-    """Return the settings."""
-    return sorted(FIELDS)
-
-
-def pipelines() -> list[str]:
-    """Return the pipelines of a question."""
-    from cli.questions.ask import PIPELINES
-
-    return list(PIPELINES)
-
-
-def searches() -> list[str]:
-    """Return the pipelines of a search."""
-    from serve.searching import SEARCHES
-
-    return list(SEARCHES)
 
 
 def _user() -> AuthContext:

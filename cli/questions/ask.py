@@ -43,7 +43,7 @@ def ask(
             "--pipeline",
             help="auto: a plain question skips the planner; agentic: none does; classic: one pass;"
             " single: a model reads one search.",
-            autocompletion=values("pipelines"),
+            autocompletion=values("cli.questions.ask:PIPELINES"),
         ),
     ] = "auto",
     plan: Annotated[
@@ -203,7 +203,7 @@ def search(
         typer.Option(
             "--pipeline",
             help="hybrid, linked, vector, keyword or classic.",
-            autocompletion=values("searches"),
+            autocompletion=values("serve.searching:SEARCHES"),
         ),
     ] = "hybrid",
     k: Annotated[

@@ -35,7 +35,7 @@ def replay(
         typer.Argument(
             help="Run id, its beginning, or 'last'.",
             show_default=False,
-            autocompletion=values("runs"),
+            autocompletion=values("cli.values:runs"),
         ),
     ],
     options: CallerOptions,

@@ -51,7 +51,7 @@ def trace(
         str | None,
         typer.Argument(
             help="Run id, its beginning, or 'last'; none lists the newest runs.",
-            autocompletion=values("runs"),
+            autocompletion=values("cli.values:runs"),
         ),
     ] = None,
     out: Annotated[
@@ -158,7 +158,8 @@ def why(
     run: Annotated[
         str,
         typer.Argument(
-            help="Run id, its beginning, or 'last', the newest.", autocompletion=values("runs")
+            help="Run id, its beginning, or 'last', the newest.",
+            autocompletion=values("cli.values:runs"),
         ),
     ] = "last",
     as_json: Json = False,

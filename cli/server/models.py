@@ -34,9 +34,14 @@ Name = Annotated[
     typer.Argument(
         help="A model of `carrel models list`.",
         show_default=False,
-        autocompletion=values("models"),
+        autocompletion=values("cli.server.models:known_models"),
     ),
 ]
+
+
+def known_models() -> list[str]:
+    """Return the models that are known by name, for a shell that completes."""
+    return [one.name for one in named_models(settings_from(None).llama.model_folder)]
 
 
 @app.command("list")

@@ -47,7 +47,7 @@ def ingest(
         typer.Option(
             "--profile",
             help="Profile: a built-in name or a YAML file.",
-            autocompletion=values("profiles"),
+            autocompletion=values("cli.values:profiles"),
         ),
     ] = None,
     tenant: Tenant = DEFAULT_TENANT,

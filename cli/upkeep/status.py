@@ -243,7 +243,7 @@ def config(
         typer.Argument(
             help="Only settings whose name holds this.",
             show_default="all",
-            autocompletion=values("settings"),
+            autocompletion=values("core.settings:FIELDS"),
         ),
     ] = "",
     profile: Annotated[
@@ -251,7 +251,7 @@ def config(
         typer.Option(
             "--profile",
             help="Show what this profile changes.",
-            autocompletion=values("profiles"),
+            autocompletion=values("cli.values:profiles"),
         ),
     ] = None,
     mode: Annotated[

@@ -167,7 +167,12 @@ function welcome(app, collections, composer, ask) {
     el("h2", null, "What would you like to know?"),
     el("p", { class: "soft" }, "Every sentence of an answer cites the passage it rests on. Where your documents do not say, you are told so."),
     el("div", { class: "shelves", role: "group", "aria-label": "Collections" }, collections.map((one) =>
-      el("button", { type: "button", class: "shelf", onclick: () => { composer.choose(one.name); offered.show(one.name); composer.focus(); } },
+      el("button", { type: "button", class: "shelf", "aria-pressed": String(one === shown), onclick: (event) => {
+        for (const shelf of event.currentTarget.parentNode.children) shelf.setAttribute("aria-pressed", String(shelf === event.currentTarget));
+        composer.choose(one.name);
+        offered.show(one.name);
+        composer.focus();
+      } },
         el("strong", { dir: "auto" }, one.name), el("span", { class: "soft" }, count(one.documents, "document"))))),
     offered.list);
 }

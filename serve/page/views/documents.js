@@ -194,7 +194,7 @@ function headRow(writes, order, sort) {
 }
 
 function rowNode(app, collection, one, { remove, share, tick }) {
-  const name = one.title || one.source;
+  const name = (one.title || one.source).replaceAll("`", "");
   const place = `#/documents/${encodeURIComponent(collection)}/${encodeURIComponent(one.document_id)}`;
   return el("tr", null,
     app.me.may.write ? el("td", null, el("input", { type: "checkbox", "aria-label": `Choose ${name}`, onchange: (event) => tick(one.document_id, event.target.checked) })) : null,
