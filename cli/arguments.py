@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +33,21 @@ def path_argument(name: str, help: str) -> Any:  # noqa: ANN401 - Typer's own
     return typer.Argument(help=help, show_default=False, parser=named_path, metavar=name)
 
 
+def values(name: str) -> Callable[[str], list[str]]:
+    """Return what completes a value: "module:name" of the values, or of a function of them."""
+
+    def complete(incomplete: str) -> list[str]:
+        try:
+            module, _, attribute = name.partition(":")
+            found = getattr(import_module(module), attribute)
+            found = found() if callable(found) else found
+        except Exception:  # a shell that completes wants no error
+            return []
+        return [one for one in found if one.startswith(incomplete)]
+
+    return complete
+
+
 INSECURE = "--insecure-permissions"
 insecure: ContextVar[bool] = ContextVar("insecure", default=False)  # as the command was given it
 
@@ -41,7 +58,27 @@ DEFAULT_USER = "local"
 Data = Annotated[Path | None, path_option("--data", "Data directory (or CARREL_DATA).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-CollectionName = Annotated[str, typer.Option("--collection", "-c", help="Collection of documents.")]
+CHOSEN = "CARREL_COLLECTION, else default, else the only one"
+CollectionName = Annotated[
+    str | None,
+    typer.Option(
+        "--collection",
+        "-c",
+        help="Collection of documents.",
+        show_default=CHOSEN,
+        autocompletion=values("cli.values:collections"),
+    ),
+]
+FilledCollection = Annotated[
+    str | None,
+    typer.Option(
+        "--collection",
+        "-c",
+        help="Collection of documents.",
+        show_default="CARREL_COLLECTION, else default",
+        autocompletion=values("cli.values:collections"),
+    ),
+]
 Tenant = Annotated[str, typer.Option("--tenant", help="Tenant the caller belongs to.")]
 User = Annotated[str, typer.Option("--user", help="Who is asking.")]
 Roles = Annotated[
@@ -53,7 +90,8 @@ Collections = Annotated[
         "--collection",
         "-c",
         help="Collection of documents; repeat for more, * for all.",
-        show_default="CARREL_COLLECTION, else default, else the only one",
+        show_default=CHOSEN,
+        autocompletion=values("cli.values:collections"),
     ),
 ]
 Where = Annotated[

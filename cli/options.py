@@ -45,6 +45,7 @@ from stores.sqlite.implementation import opened_record
 if TYPE_CHECKING:
     from app.session import Session
     from stores.ports import Record
+    from stores.sqlite.catalogue import Collection
 
 STARTING_SECONDS, POLL_SECONDS = 20.0, 0.2  # a server listens after 9 to 13 s at 2 busy cores
 COLLECTION, ALL = "CARREL_COLLECTION", "*"
@@ -70,12 +71,11 @@ class AskOptions:
 
         A star names all that the caller sees.
         """
-        from_environment = variables().get(COLLECTION, "")
-        named = storables(self.collection) or [one for one in (from_environment,) if one]
-        if named in ([], [ALL]):
-            known = [one.name for one in kept.catalogue.visible_collections(self.auth)]
-            named = known if named or len(known) == 1 else []
-        return joined_names(named or [DEFAULT_COLLECTION])
+        return collections_of(kept, self.auth, self.collection)
+
+    def check_collections(self, kept: Record) -> None:
+        """Raise CallerError unless the caller may ask the collections; no model is loaded yet."""
+        kept.catalogue.collections_named(self.auth, self.collections_in(kept))
 
     @property
     def filters(self) -> list[str]:
@@ -90,6 +90,29 @@ class AskOptions:
     def settings(self, stream: str | None = None) -> Settings:
         """Return the settings that flags and environment give."""
         return settings_from(self.data, self.changes, stream)
+
+
+def collections_of(kept: Record | Session, auth: AuthContext, given: list[str] | None) -> str:
+    """Return the collections as one text: those given, "default", or the only one there is.
+
+    A star is all that the caller sees.
+    """
+    named = storables(given) or [one for one in (variables().get(COLLECTION, ""),) if one]
+    if named in ([], [ALL]):
+        known = [one.name for one in kept.catalogue.visible_collections(auth)]
+        named = known if named or len(known) == 1 else []
+    return joined_names(named or [DEFAULT_COLLECTION])
+
+
+def collection_of(kept: Record | Session, auth: AuthContext, given: str | None) -> Collection:
+    """Return the one collection that a command reads, chosen as by `collections_of`."""
+    name = collections_of(kept, auth, [given] if given else None)
+    return kept.catalogue.visible_collection(auth, name)
+
+
+def collection_to_fill(given: str | None) -> str:
+    """Return the collection that a command fills: that given, CARREL_COLLECTION, or "default"."""
+    return storable(given or variables().get(COLLECTION, "") or DEFAULT_COLLECTION)
 
 
 @dataclass(frozen=True)
@@ -166,6 +189,7 @@ def opened(
     alone: bool = False,
     check_later: bool = False,
     answers: bool = False,
+    check: Callable[[Record], None] | None = None,
 ) -> Iterator[Session]:
     """Give a session whose SQLite errors name this data directory and what to do.
 
@@ -173,7 +197,7 @@ def opened(
     from its beginning: nothing may have been printed before. Not so with `alone`: such a command
     needs the directory for itself and is refused. In the server the session is its own, lent. With
     `check_later` the caller sees to `maintenance.finish_check`. With `answers` a run follows, whose
-    modules are loaded meanwhile.
+    modules are loaded meanwhile. `check` may refuse the command before a model is loaded.
     """
     if (here := host()) is not None:
         from cli.server.hosting import lent
@@ -189,6 +213,9 @@ def opened(
 
         if answers:
             preload_graph()
+        if check is not None:
+            with opened_record(settings) as record:
+                check(record)
         with (
             Session(
                 settings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -24,6 +25,7 @@ from models.llama.gguf_file import read_gguf
 from models.table import ChatCard, ModelCard, chat_table, model_table, published_weights
 
 WEIGHTS = "model.safetensors"
+NEAREST, NEAR = 3, 0.4  # names in a hint, and how alike they are; chosen, not measured
 
 
 class NamedModel(FrozenModel):
@@ -61,7 +63,7 @@ def named_models(folder: Path) -> list[NamedModel]:
 
 
 def find_named(name: str, folder: Path) -> NamedModel:
-    """Return a model by its name, or the last part of it; raise CallerError naming all."""
+    """Return a model by its name, or the last part of it; raise CallerError with the nearest."""
     models = named_models(folder)
     asked = name.strip().casefold()
     for model in models:
@@ -70,10 +72,14 @@ def find_named(name: str, folder: Path) -> NamedModel:
     for model in models:
         if model.kind == "chat" and Path(asked).name == model.file.casefold():
             return model
+    known = {model.name.rpartition("/")[2].casefold(): model.name for model in models}
+    last = asked.rpartition("/")[2]
+    alike = [one for one in known if last and last in one]
+    alike = alike[:NEAREST] or get_close_matches(last, known, NEAREST, NEAR)
+    near = [known[one] for one in alike]
+    hint = f"the nearest are {', '.join(near)}; " if near else ""
     raise CallerError(
-        "the model must be one of " + ", ".join(model.name for model in models),
-        value=name,
-        hint="`carrel models list` shows them",
+        "a model is called by its name", value=name, hint=f"{hint}`carrel models list` shows all"
     )
 
 

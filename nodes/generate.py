@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
+from core.metadata import LISTED_CHUNKS
 from core.operations import Synthesize
 from core.types import Evidence
 from graph.context import Context
@@ -49,7 +50,7 @@ def generate(state: State, runtime: Runtime[Context]) -> Update:
 def _evidence(state: State) -> list[Evidence]:
     """Return what the plan's last operation may answer from; all there is where it came to none.
 
-    A question that waits for what was not found is answered by nothing.
+    A question that waits for what was not found is answered by nothing. A list is never cut.
     """
     last = state["operations"][-1]
     found = state.get("evidence") or []
@@ -63,4 +64,8 @@ def _evidence(state: State) -> list[Evidence]:
         for item in found
         if item.best_grade >= ENOUGH_GRADE and item.evidence_id not in rejected
     ]
-    return good[: last.max_evidence] if isinstance(last, Synthesize) else good
+    if not isinstance(last, Synthesize):
+        return good
+    kept, rest = good[: last.max_evidence], good[last.max_evidence :]
+    listed = {key for item in kept for key in item.metadata.get(LISTED_CHUNKS, ())}
+    return [*kept, *(item for item in rest if item.chunk_id in listed)]  # as many as it says

@@ -127,7 +127,7 @@ def take_documents(browser: Browser, url: str) -> None:
     notes = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"A note about candles."}
     broken = {"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-"}
     page.get_by_label("Into collection").fill("notes")
-    page.locator("input[type=file]").set_input_files([notes, broken])  # type: ignore[list-item]
+    page.locator("input[type=file][multiple]").set_input_files([notes, broken])  # type: ignore[list-item]
     for end in ("done", "failed"):
         page.locator(f".upload.{end}").wait_for()
     keep(page, "page-documents")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -22,7 +22,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from core.auth import AuthContext
-from core.errors import CarrelError, StorageError, shorten
+from core.errors import CarrelError, ModelError, StorageError, shorten
+from models.embeddings import Embedder
+from models.vectors import Vectors
 from serve import login_routes, page_routes
 from serve.access.guard import Guard, unexpected_body
 from serve.access.network import HostRule, OriginRule
@@ -42,6 +44,8 @@ from serve.protocols.langserve import langserve_router
 from serve.protocols.langserve_schemas import FailureDetail
 from serve.protocols.mcp_tools import PATH, McpEndpoint
 from serve.protocols.openai import EVENTS_HEADER, openai_router
+from serve.protocols.openai_embeddings import Embed, embeddings_router
+from serve.protocols.openai_responses import responses_router
 from serve.protocols.openai_schemas import CONVERSATION_HEADER, ErrorReply
 from serve.runs.pool import RETRY_SECONDS
 from serve.services import AppState, caller
@@ -136,7 +140,27 @@ def protocol_routers(services: AppState) -> tuple[APIRouter, ...]:
     return (
         langserve_router(services.runner, caller, services.settings),
         openai_router(services.runner, caller, collections, services.settings, begin),
+        responses_router(services.runner, caller, collections, services.settings),
+        embeddings_router(caller, collections, _embedding(services)),
     )
+
+
+def _embedding(services: AppState) -> Embed:
+    """Return what has the embedder of a collection work for a caller, and remembers no text."""
+
+    async def embed(
+        auth: AuthContext, name: str, work: Callable[[Embedder], list[Vectors]]
+    ) -> list[Vectors]:
+        def do() -> list[Vectors]:
+            session = services.session
+            index = session.index(session.catalogue.visible_collection(auth, name))
+            if session.embedder is None or index.embedder is None:
+                raise ModelError("this collection has no embedder", hint=index.keywords_only)
+            return work(session.embedder)
+
+        return await services.runner.do(auth, do)
+
+    return embed
 
 
 ROUTERS: tuple[APIRouter, ...] = tuple(

@@ -209,7 +209,7 @@ class QueryRecords(ProfiledTool):
         if given.order_by is not None:
             row.say("down" if given.descending else "up", field=given.order_by)
         elif lists and len(listed) < count:
-            row.say("cut", shown=len(listed), count=count)
+            row.say("cut", shown=len(listed), count=count, most=min(count, MAX_ROWS))
         several = [one.field for one in known if isinstance(one.value, list) and one.op == "="]
         by = given.by or (several[0] if several and given.aggregate == "count" else None)
         if by is not None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli.arguments import DEFAULT_COLLECTION, CollectionName, Json, Set, path_argument, path_option
+from cli.arguments import CollectionName, Json, Set, path_argument, path_option
 from cli.evaluation.eval import interval_text, table
-from cli.options import CallerOptions, opened, settings_from, with_options
+from cli.options import CallerOptions, collections_of, opened, settings_from, with_options
 from cli.server.running import shown
 from cli.terminal.output import checked_out, print_json, stdout, warn, write_files
 from cli.terminal.progress import StageBars
@@ -94,7 +94,7 @@ def export_sheet(
         int | None,
         typer.Option("--seed", min=0, help="Order of the items.", show_default="evaluation.seed"),
     ] = None,
-    collection: CollectionName = DEFAULT_COLLECTION,
+    collection: CollectionName = None,
     *,
     options: CallerOptions,
     changes: Set = None,
@@ -104,19 +104,20 @@ def export_sheet(
     names = checked_answering(pipelines)
     key = key or out.with_name(f"{out.stem}.key.csv")
     _checked_new(out, key)
-    auth = options.auth
+    auth, given = options.auth, [collection] if collection else None
     with StageBars(quiet=False) as progress:
         opening: AbstractContextManager[Session]
         if source.is_dir():
             dataset = read_dataset(source, limit=limit, allow_missing=True)
             corpus = build_corpus(dataset, settings, progress)
             questions = [SheetQuestion(query.query_id, query.text) for query in dataset.queries]
-            opening, auth, collection = open_corpus(corpus.settings), AUTH, COLLECTION
+            opening, auth = open_corpus(corpus.settings), AUTH
         else:
             questions = read_questions(source, limit)
             opening = opened(settings)
         with opening as session:
-            answered = answer_all(session, auth, collection, questions, names, progress)
+            asked = COLLECTION if source.is_dir() else collections_of(session, auth, given)
+            answered = answer_all(session, auth, asked, questions, names, progress)
     sheet, keys = blind_sheet(answered, settings.evaluation.seed if seed is None else seed)
     write_files({key: keys, out: sheet})
     out_console = stdout()

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli.arguments import DEFAULT_COLLECTION, CollectionName, Json, Set, path_argument
+from cli.arguments import CollectionName, Json, Set, path_argument
 from cli.evaluation.eval import table
-from cli.options import CallerOptions, opened, settings_from, with_options
+from cli.options import CallerOptions, collection_of, opened, settings_from, with_options
 from cli.terminal.output import print_json, stdout
 from cli.terminal.progress import StageBars
 from core.errors import CallerError, shorten
@@ -70,7 +70,7 @@ NOTHING = "–"
 @with_options
 def questions(
     file: Annotated[Path, path_argument("FILE.jsonl", "Questions with their right pages.")],
-    collection: CollectionName = DEFAULT_COLLECTION,
+    collection: CollectionName = None,
     pipeline: Annotated[
         str, typer.Option("--pipeline", help=f"{', '.join(PIPELINES)}.")
     ] = "hybrid",
@@ -90,7 +90,8 @@ def questions(
         raise CallerError(f"--pipeline is one of {', '.join(PIPELINES)}", value=pipeline)
     with opened(settings_from(options.data, changes)) as session:
         catalogue = session.catalogue
-        found = catalogue.visible_collection(options.auth, collection)
+        found = collection_of(session, options.auth, collection)
+        collection = found.name
         asked = read_page_questions(file, catalogue.list_documents(options.auth, found))
         with StageBars(as_json) as progress:
             done = ask_pages(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.markup import escape
 
-from cli.arguments import Json, Steps, Stream, path_option
+from cli.arguments import Json, Steps, Stream, path_option, values
 from cli.options import AskOptions, opened, storable, with_options
 from cli.terminal.answer import plan_tree, shortened
-from cli.terminal.output import print_json, stdout, warn
+from cli.terminal.output import given_text, print_json, stdout, warn
 from cli.terminal.progress import Watching, interruptible
 from core.budget import Usage
 from core.errors import CallerError, shorten
@@ -33,7 +33,9 @@ NO_PLAN = ("classic", "single")
 
 @with_options
 def ask(
-    question: Annotated[str, typer.Argument(help="The question.", show_default=False)],
+    question: Annotated[
+        str, typer.Argument(help="The question; - reads it from stdin.", show_default=False)
+    ],
     options: AskOptions,
     pipeline: Annotated[
         str,
@@ -41,6 +43,7 @@ def ask(
             "--pipeline",
             help="auto: a plain question skips the planner; agentic: none does; classic: one pass;"
             " single: a model reads one search.",
+            autocompletion=values("cli.questions.ask:PIPELINES"),
         ),
     ] = "auto",
     plan: Annotated[
@@ -57,7 +60,13 @@ def ask(
     settings = options.settings(stream)
     auth = options.auth
     watching = Watching(steps=steps, quiet=as_json)
-    with watching, opened(settings, answers=True) as session, interruptible() as cancelled:
+    check = options.check_collections
+    question = given_text(question)
+    with (
+        watching,
+        opened(settings, answers=True, check=check) as session,
+        interruptible() as cancelled,
+    ):
         named, given = options.collections_in(session), None
         if plan is not None:
             given = load_plan(plan, settings, lambda: session.tools(auth, named).specs(auth))
@@ -142,7 +151,7 @@ def _checked_file(
 def _proposed(
     question: str, settings: Settings, options: AskOptions
 ) -> tuple[PlanFile, dict[str, Any]]:
-    with opened(settings) as session:
+    with opened(settings, check=options.check_collections) as session:
         named = options.collections_in(session)
         context = session.context(options.auth, named, where=options.filters)
         with context.thinking({"started": context.clock(), "usage": Usage()}) as ledger:
@@ -185,10 +194,17 @@ SHOWN = 300  # characters of a passage, chosen
 
 @with_options
 def search(
-    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+    query: Annotated[
+        str, typer.Argument(help="What to look for; - reads stdin.", show_default=False)
+    ],
     options: AskOptions,
     pipeline: Annotated[
-        str, typer.Option("--pipeline", help="hybrid, linked, vector, keyword or classic.")
+        str,
+        typer.Option(
+            "--pipeline",
+            help="hybrid, linked, vector, keyword or classic.",
+            autocompletion=values("serve.searching:SEARCHES"),
+        ),
     ] = "hybrid",
     k: Annotated[
         int | None,
@@ -205,7 +221,8 @@ def search(
     if pipeline not in SEARCHES:
         raise CallerError(f"--pipeline is one of {', '.join(SEARCHES)}", value=pipeline)
     settings = options.settings()
-    with opened(settings) as session:
+    query = given_text(query)
+    with opened(settings, check=options.check_collections) as session:
         named = options.collections_in(session)
         wanted = (storable(query), named, pipeline, k, options.filters)
         found = describe_passages(session, find_passages(session, options.auth, *wanted))

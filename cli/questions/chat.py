@@ -202,7 +202,8 @@ def chat(
     """
     filters = options.filters
     auth = options.auth
-    with opened(options.settings(stream), answers=True) as session:
+    check = None if resume else options.check_collections
+    with opened(options.settings(stream), answers=True, check=check) as session:
         named = options.collections_in(session) if options.collection or not resume else ""
         kept = _resumed(session, auth, named, resume)
         name = kept.id if kept else ""

@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from cli.arguments import CollectionName, Json, Yes
-from cli.options import CallerOptions, opened_catalogue, storable, with_options
+from cli.options import CallerOptions, collection_of, opened_catalogue, storable, with_options
 from cli.terminal.output import ask_to_erase, counted, print_json, stdout
 from stores.runlog.runs import DocumentOpinion
 
@@ -19,9 +19,7 @@ DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Its id."
 
 @app.command("like")
 @with_options
-def like(
-    document: DocumentId, options: CallerOptions, collection: CollectionName = "default"
-) -> None:
+def like(document: DocumentId, options: CallerOptions, collection: CollectionName = None) -> None:
     """Like a document: what is like it comes earlier."""
     _rate(document, options, collection, "up")
 
@@ -29,7 +27,7 @@ def like(
 @app.command("dislike")
 @with_options
 def dislike(
-    document: DocumentId, options: CallerOptions, collection: CollectionName = "default"
+    document: DocumentId, options: CallerOptions, collection: CollectionName = None
 ) -> None:
     """Dislike a document: it and what is like it come later."""
     _rate(document, options, collection, "down")
@@ -37,17 +35,17 @@ def dislike(
 
 @app.command("use")
 @with_options
-def use(
-    document: DocumentId, options: CallerOptions, collection: CollectionName = "default"
-) -> None:
+def use(document: DocumentId, options: CallerOptions, collection: CollectionName = None) -> None:
     """Say that you use what a document is about, which counts as a like."""
     _rate(document, options, collection, "adopted")
 
 
-def _rate(document: str, options: CallerOptions, collection: str, rating: DocumentOpinion) -> None:
+def _rate(
+    document: str, options: CallerOptions, collection: str | None, rating: DocumentOpinion
+) -> None:
     auth = options.auth
     with opened_catalogue(options.settings()) as opened:
-        found = opened.catalogue.visible_collection(auth, storable(collection))
+        found = collection_of(opened, auth, collection)
         opened.runs.rate_document(auth, found.id, storable(document), rating)
     named = {"up": "liked", "down": "disliked"}.get(rating, rating)
     stdout().print(escape(f"{document} is {named}"))
@@ -56,12 +54,12 @@ def _rate(document: str, options: CallerOptions, collection: str, rating: Docume
 @app.command("list")
 @with_options
 def list_ratings(
-    options: CallerOptions, collection: CollectionName = "default", as_json: Json = False
+    options: CallerOptions, collection: CollectionName = None, as_json: Json = False
 ) -> None:
     """List, or export with --json, what you like and dislike, newest first."""
     auth = options.auth
     with opened_catalogue(options.settings()) as opened:
-        found = opened.catalogue.visible_collection(auth, storable(collection))
+        found = collection_of(opened, auth, collection)
         rated = opened.runs.list_ratings(auth, found.id)
     if as_json:
         print_json({"ratings": [one.describe() for one in rated]})

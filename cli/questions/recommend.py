@@ -42,7 +42,7 @@ def recommend(
     settings = options.settings()
     if graph is not None:
         checked_out(graph, (".svg",))
-    with opened(settings) as session:
+    with opened(settings, check=options.check_collections) as session:
         named = options.collections_in(session)
         found = recommended(session, options.auth, storable(need), named, k, options.filters)
     if graph is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.markup import escape
 
-from cli.arguments import Json
+from cli.arguments import Json, values
 from cli.options import CallerOptions, opened, opened_catalogue, storable, with_options
 from cli.terminal.answer import shortened
 from cli.terminal.output import print_json, stdout, warn
@@ -31,7 +31,12 @@ LINE = 300  # characters of a line that differs; chosen, not measured
 @with_options
 def replay(
     run: Annotated[
-        str, typer.Argument(help="Run id, its beginning, or 'last'.", show_default=False)
+        str,
+        typer.Argument(
+            help="Run id, its beginning, or 'last'.",
+            show_default=False,
+            autocompletion=values("cli.values:runs"),
+        ),
     ],
     options: CallerOptions,
     live_tools: Annotated[

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from cli.arguments import Json, path_option
+from cli.arguments import Json, path_option, values
 from cli.options import (
     CallerOptions,
     opened_catalogue,
@@ -49,7 +49,10 @@ def trace(
     options: CallerOptions,
     run: Annotated[
         str | None,
-        typer.Argument(help="Run id, its beginning, or 'last'; none lists the newest runs."),
+        typer.Argument(
+            help="Run id, its beginning, or 'last'; none lists the newest runs.",
+            autocompletion=values("cli.values:runs"),
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -153,7 +156,11 @@ def _wide() -> Console:
 def why(
     options: CallerOptions,
     run: Annotated[
-        str, typer.Argument(help="Run id, its beginning, or 'last', the newest.")
+        str,
+        typer.Argument(
+            help="Run id, its beginning, or 'last', the newest.",
+            autocompletion=values("cli.values:runs"),
+        ),
     ] = "last",
     as_json: Json = False,
 ) -> None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from cli.arguments import Json, Set
+from cli.arguments import Json, Set, values
 from cli.options import settings_from
 from cli.terminal.output import print_json, stderr, stdout
 from cli.terminal.progress import ByteBars
@@ -29,7 +29,19 @@ app = typer.Typer(
 DIGITS = 12  # of a SHA-256, enough to tell models apart
 WIDEST = 400  # columns of the table of models, chosen
 COLOURS = {"ok": "green", "differs": "red", "unknown": "yellow", "missing": "dim"}
-Name = Annotated[str, typer.Argument(help="A model of `carrel models list`.", show_default=False)]
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="A model of `carrel models list`.",
+        show_default=False,
+        autocompletion=values("cli.server.models:known_models"),
+    ),
+]
+
+
+def known_models() -> list[str]:
+    """Return the models that are known by name, for a shell that completes."""
+    return [one.name for one in named_models(settings_from(None).llama.model_folder)]
 
 
 @app.command("list")

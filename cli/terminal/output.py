@@ -58,17 +58,38 @@ def asks() -> bool:
     return sys.stdin.isatty() if command is None else command.request.asks
 
 
+DIALOGUE = ("/clear", "/exit", "/help", "/new", "/q", "/quit", "/sources")
+
+
 def read_line(prompt: str = "") -> str:
     """Return the next line of the input, "" at its end."""
     command = running()
     return typed_line(prompt) if command is None else command.read_line(prompt)
 
 
+def given_text(text: str) -> str:
+    """Return a text that was given as an argument; "-" is all of the input."""
+    return "".join(iter(read_line, "")) if text == "-" else text
+
+
+def complete_command(typed: str, state: int) -> str | None:
+    """Return a command of a dialogue that begins so, None after the last; as readline asks."""
+    found = [one for one in DIALOGUE if typed.startswith("/") and one.startswith(typed)]
+    return found[state] if state < len(found) else None
+
+
 def typed_line(prompt: str) -> str:
-    """Return the next line of this process's own input; a person may edit it, or an earlier one."""
+    """Return the next line of this process's own input; a person may edit it, or an earlier one.
+
+    The tab key completes a command of a dialogue.
+    """
     if sys.stdin.isatty() and sys.stdout.isatty():
         with suppress(ImportError):  # not everywhere; `input` edits with it, and has a history
-            import_module("readline")
+            readline: Any = import_module("readline")
+            readline.set_completer(complete_command)
+            readline.set_completer_delims(" ")  # "/" begins a word
+            bind = "bind ^I rl_complete" if "libedit" in readline.__doc__ else "tab: complete"
+            readline.parse_and_bind(bind)
         try:
             return f"{input(prompt)}\n"
         except EOFError:

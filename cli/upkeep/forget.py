@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli.arguments import DEFAULT_COLLECTION, DEFAULT_TENANT, Data, Json, Yes
-from cli.options import opened, settings_from, storable, working
+from cli.arguments import DEFAULT_TENANT, DEFAULT_USER, CollectionName, Data, Json, Yes
+from cli.options import caller, collection_of, opened, settings_from, storable, working
 from cli.server.access import record as record
 from cli.server.running import host
 from cli.terminal.output import ask_to_erase, counted, print_json, stdout, warn
@@ -110,8 +110,8 @@ class ForgetRequest:
 
     def _collection(self, session: Session) -> Collection:
         """Return the collection; one without documents may still keep some out."""
-        tenant = storable(self.tenant or DEFAULT_TENANT)
-        return session.catalogue.collection(tenant, storable(self.collection or DEFAULT_COLLECTION))
+        auth = caller(storable(self.tenant or DEFAULT_TENANT), DEFAULT_USER, None)
+        return collection_of(session, auth, self.collection)
 
     def _documents(self, session: Session, found: Sequence[Gone]) -> dict[str, Any]:
         collection = self._collection(session)
@@ -207,10 +207,7 @@ Sources = Annotated[
 def forget(
     document: Name = None,
     source: Sources = None,
-    collection: Annotated[
-        str | None,
-        typer.Option("--collection", "-c", help="Collection.", show_default=DEFAULT_COLLECTION),
-    ] = None,
+    collection: CollectionName = None,
     tenant: Annotated[
         str | None,
         typer.Option(

@@ -9,16 +9,16 @@ import typer
 from rich.markup import escape
 
 from cli.arguments import (
-    DEFAULT_COLLECTION,
     DEFAULT_TENANT,
-    CollectionName,
     Data,
+    FilledCollection,
     Json,
     Set,
     Tenant,
     path_argument,
+    values,
 )
-from cli.options import flags_from, opened, working
+from cli.options import collection_to_fill, flags_from, opened, working
 from cli.server.access import record as record
 from cli.server.running import placed
 from cli.terminal.output import fail, print_json, stdout
@@ -41,9 +41,14 @@ SHOWN_FAILURES = 20  # chosen to fit a screen; --json lists all
 
 def ingest(
     paths: Annotated[list[Path], path_argument("paths", "Files and folders.")],
-    collection: CollectionName = DEFAULT_COLLECTION,
+    collection: FilledCollection = None,
     profile: Annotated[
-        str | None, typer.Option("--profile", help="Profile: a built-in name or a YAML file.")
+        str | None,
+        typer.Option(
+            "--profile",
+            help="Profile: a built-in name or a YAML file.",
+            autocompletion=values("cli.values:profiles"),
+        ),
     ] = None,
     tenant: Tenant = DEFAULT_TENANT,
     acl: Annotated[
@@ -67,6 +72,7 @@ def ingest(
     as_json: Json = False,
 ) -> None:
     """Read files and folders into a collection; unchanged files are skipped."""
+    collection = collection_to_fill(collection)
     if enqueue:
         job = _enqueued(
             paths, collection, profile, tenant, _readers(acl or []), prune, data, changes

@@ -8,8 +8,8 @@ from typing import Annotated
 from rich.markup import escape
 
 from cli.arguments import (
-    DEFAULT_COLLECTION,
     DEFAULT_TENANT,
+    DEFAULT_USER,
     CollectionName,
     Data,
     Json,
@@ -17,7 +17,7 @@ from cli.arguments import (
     Tenant,
     path_option,
 )
-from cli.options import opened, settings_from
+from cli.options import caller, collection_of, opened, settings_from
 from cli.server.running import shown
 from cli.terminal.output import checked_out, print_json, stdout, write_files
 from core.distribution import require_extra
@@ -30,7 +30,7 @@ LEVELS = {"left out": "yellow", "problem": "red", "note": "cyan"}
 
 
 def quality(
-    collection: CollectionName = DEFAULT_COLLECTION,
+    collection: CollectionName = None,
     tenant: Tenant = DEFAULT_TENANT,
     out: Annotated[
         Path | None, path_option("--out", "Write the report to an .html or .json file.")
@@ -45,7 +45,7 @@ def quality(
         if out.suffix.lower() == ".html":
             require_extra("eval", "a page with charts", otherwise="write .json")
     with opened(settings_from(data, changes)) as session:
-        found = session.catalogue.collection(tenant, collection)
+        found = collection_of(session, caller(tenant, DEFAULT_USER, None), collection)
         report = quality_report(session.maintenance, found)
     if out is not None:
         from evals.report import quality_page  # late: it draws with matplotlib

@@ -12,17 +12,16 @@ from rich.markup import escape
 
 from app.syncing import SyncReport, forget_source, sync_source
 from cli.arguments import (
-    DEFAULT_COLLECTION,
     DEFAULT_TENANT,
-    CollectionName,
     Data,
+    FilledCollection,
     Json,
     Set,
     Tenant,
     Yes,
     path_option,
 )
-from cli.options import opened, opened_catalogue, settings_from, storable
+from cli.options import collection_to_fill, opened, opened_catalogue, settings_from, storable
 from cli.server.access import record
 from cli.server.running import placed
 from cli.terminal.output import ask_to_erase, counted, fail, print_json, stderr, stdout
@@ -61,7 +60,7 @@ def add(
     address: Annotated[
         str, typer.Argument(help="Folder, URL, or loader:MODULE.CLASS.", show_default=False)
     ],
-    collection: CollectionName = DEFAULT_COLLECTION,
+    collection: FilledCollection = None,
     every: Annotated[
         str, typer.Option("--every", help="Sync while a server runs, such as 1h.", show_default="")
     ] = "",
@@ -80,6 +79,7 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Add a source; nothing is read before `carrel source sync`, or its time comes."""
+    collection = collection_to_fill(collection)
     checked_name("tenant", tenant)
     checked_name("collection", collection)
     checked_name("source", name)

@@ -8,8 +8,15 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli.arguments import DEFAULT_COLLECTION, CollectionName, Data, Json, Set
-from cli.options import CallerOptions, flags_from, opened_catalogue, storable, with_options
+from cli.arguments import CollectionName, Data, Json, Set, values
+from cli.options import (
+    CallerOptions,
+    collection_of,
+    flags_from,
+    opened_catalogue,
+    storable,
+    with_options,
+)
 from cli.server.running import host
 from cli.terminal.answer import shortened
 from cli.terminal.output import counted, plain_table, print_json, stderr, stdout, warn
@@ -55,7 +62,7 @@ def collections(options: CallerOptions, as_json: Json = False) -> None:
 
 @with_options
 def documents(
-    collection: CollectionName = DEFAULT_COLLECTION,
+    collection: CollectionName = None,
     *,
     options: CallerOptions,
     as_json: Json = False,
@@ -63,7 +70,7 @@ def documents(
     """List the documents of a collection that the caller may see, by their ids."""
     auth = options.auth
     with opened_catalogue(options.settings()) as kept:
-        named = kept.catalogue.visible_collection(auth, storable(collection))
+        named = collection_of(kept, auth, collection)
         found = kept.catalogue.list_documents(auth, named)
         warnings = _warnings(kept)
     if as_json:
@@ -71,6 +78,8 @@ def documents(
         return
     for one in found:
         stdout().print(escape(_document_line(one)))
+    if not found:
+        stderr().print("[dim]it has no documents for you; `carrel ingest PATH -c` adds some[/dim]")
     _say(warnings)
 
 
@@ -230,10 +239,20 @@ def _show(report: dict[str, Any]) -> None:
 
 def config(
     name: Annotated[
-        str, typer.Argument(help="Only settings whose name holds this.", show_default="all")
+        str,
+        typer.Argument(
+            help="Only settings whose name holds this.",
+            show_default="all",
+            autocompletion=values("core.settings:FIELDS"),
+        ),
     ] = "",
     profile: Annotated[
-        str | None, typer.Option("--profile", help="Show what this profile changes.")
+        str | None,
+        typer.Option(
+            "--profile",
+            help="Show what this profile changes.",
+            autocompletion=values("cli.values:profiles"),
+        ),
     ] = None,
     mode: Annotated[
         str | None,

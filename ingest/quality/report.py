@@ -138,6 +138,10 @@ def quality_report(maintenance: Maintenance, collection: Collection) -> QualityR
     if not totals["linked"]:  # where nothing is linked, links are not what the collection is for
         found.pop("text_without_book")
         found.pop("book_without_text")
+    lacks = [f"lacks_{name}" for name in ("authors", "annotation", "keywords", "udc")]
+    if all(found[name][0] == totals["records"] for name in lacks if name in found):
+        for name in lacks:  # it is no catalogue
+            found.pop(name, None)
     sizes = {
         **totals,
         "documents": totals["records"] + totals["texts"],

@@ -111,7 +111,7 @@ def _redis(settings: Settings) -> MovingWindowRateLimiter:
 
 
 # Routes whose requests are counted as the questions they ask, not as requests.
-ASKING = frozenset({"/api/v1/chat", "/v1/chat/completions"}) | {
+ASKING = frozenset({"/api/v1/chat", "/v1/chat/completions", "/v1/responses"}) | {
     f"/agent{below}/{name}"
     for below in ("", "/c/{config_hash}")
     for name in ("invoke", "batch", "stream", "stream_log", "stream_events")

@@ -16,6 +16,7 @@ from app.pages import page_picture
 from core.auth import AuthContext, checked_principal
 from core.errors import CallerError
 from serve.errors import NotFound, Refused
+from serve.examples import example_questions
 from serve.searching import passages_on_record
 from serve.services import AppState, Caller, DocumentWriter, Services, check_standing, with_role
 from serve.study.page import study_page
@@ -26,6 +27,9 @@ from stores.sqlite.permissions import WriteAccess
 router = APIRouter(prefix="/api/v1")
 
 MOST = 2**31  # more passages than any document has
+
+BEFORE_NAMES = "`\"'«“„(["  # signs that no order minds
+SortBy = Literal["title", "source", "format", "language", "version", "chunks", "updated"]
 
 CollectionName = Annotated[str, Query(max_length=64)]
 DocumentId = Annotated[str, Query(max_length=1000)]
@@ -62,14 +66,47 @@ async def documents(
     collection: CollectionName = "default",
     after: Annotated[str, Query(max_length=1000, description="The last id already seen.")] = "",
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    q: Annotated[str, Query(max_length=200, description="Only with this in a name.")] = "",
+    sort: SortBy | None = None,
+    descending: Literal["true", "false"] = "false",
+    offset: Annotated[int, Query(ge=0, le=MOST, description="With `q` or `sort`.")] = 0,
 ) -> dict[str, Any]:
-    """List documents that the caller may see, ordered by id."""
+    """List documents that the caller may see, ordered by id, or sorted; `q` also counts them."""
 
-    def listed() -> list[dict[str, Any]]:
+    def listed() -> dict[str, Any]:
         found = services.session.catalogue.visible_collection(auth, collection)
-        return services.catalogue.list_documents(auth, found, after=after, limit=limit)
+        listing = services.catalogue.list_documents
+        if not q and sort is None:
+            return {"documents": listing(auth, found, after=after, limit=limit)}
+        word = q.strip().casefold()
+        rows = [one for one in listing(auth, found) if word in _names(one)]
+        if sort is not None:
+            rows.sort(key=lambda one: _sort_key(one, sort), reverse=descending == "true")
+        return {"documents": rows[offset : offset + limit], "total": len(rows)}
 
-    return {"documents": await services.runner.do(auth, listed), **_list_warnings(services)}
+    return {**await services.runner.do(auth, listed), **_list_warnings(services)}
+
+
+def _names(document: dict[str, Any]) -> str:
+    return "\n".join(document[name] for name in ("title", "source", "document_id")).casefold()
+
+
+def _sort_key(document: dict[str, Any], by: SortBy) -> Any:  # noqa: ANN401 - of one kind by column
+    if by == "updated":
+        return document["updated_at"] or document["indexed_at"]
+    value = document[by]
+    return value.casefold().lstrip(BEFORE_NAMES) if isinstance(value, str) else value
+
+
+@router.get("/examples", tags=["documents"])
+async def examples(
+    auth: Caller, services: Services, collection: CollectionName = "default"
+) -> dict[str, Any]:
+    """Return questions to begin with, made from names of documents that the caller may see."""
+    found = await services.runner.do(
+        auth, lambda: example_questions(services.catalogue, auth, collection)
+    )
+    return {"questions": found}
 
 
 @router.post(

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from core.distribution import program_version
 from core.types import FrozenModel
+from ingest.loaders.formats import known_formats
 from serve.services import Admin, Caller, Services
 
 router = APIRouter()
@@ -111,5 +112,6 @@ async def me(request: Request, auth: Caller, services: Services) -> dict[str, An
             "cost": settings.budget.cost,
         },
         "upload_bytes": settings.serve.upload_bytes,
+        "formats": known_formats(),
         "version": program_version(),
     }

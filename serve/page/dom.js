@@ -70,6 +70,13 @@ export function dateText(text) {
   return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
+/** Return the day of a document's own date; a year or a month stay as they are. */
+export function dayText(text) {
+  const day = /^\d{4}-\d{2}-\d{2}/.exec(text || "");
+  const date = day && new Date(`${day[0]}T00:00:00`);
+  return date && !Number.isNaN(date.getTime()) ? date.toLocaleDateString(undefined, { dateStyle: "medium" }) : text || "";
+}
+
 /** Say "1 passage", "2 passages". */
 export function count(number, one, many) {
   return `${number.toLocaleString()} ${number === 1 ? one : many || `${one}s`}`;

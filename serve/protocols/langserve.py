@@ -128,7 +128,10 @@ class Agent:
             run.close()
 
     async def answers(self, body: BatchRequest) -> list[dict[str, Any]]:
-        """Return the results of a batch; the first failure is the whole batch's."""
+        """Return the results of a batch, of what failed the failure.
+
+        Raises the first failure when nothing was answered.
+        """
         configs = self._configs(body)
         places = asyncio.Semaphore(BATCH_AT_ONCE)
 
@@ -139,10 +142,14 @@ class Agent:
         pairs = zip(body.inputs, configs, strict=True)
         tasks = [asyncio.ensure_future(one(given, config)) for given, config in pairs]
         try:
-            return list(await asyncio.gather(*tasks))
+            found = await asyncio.gather(*tasks, return_exceptions=True)
         finally:
             for task in tasks:
                 task.cancel()
+        failed = [one for one in found if isinstance(one, BaseException)]
+        if failed and len(failed) == len(found):
+            raise failed[0]
+        return [self._failure(one) if isinstance(one, BaseException) else one for one in found]
 
     async def stream(
         self,
@@ -164,6 +171,11 @@ class Agent:
         found = await cancel_when_gone(self.request, work)
         check_standing(self.request)
         return found
+
+    def _failure(self, error: BaseException) -> dict[str, Any]:
+        if not isinstance(error, Exception):
+            raise error
+        return {"error": _error_data(note_failure(failure_of(error), self.request))}
 
     def _question(self, given: AgentInput, config: AgentConfig | None) -> Question:
         return question_of(given, config.over(self.path) if config else self.path)
@@ -292,11 +304,15 @@ async def _send_events(
             yield {"event": "data", "data": json_text(value)}
         yield {"event": "end"}
     except Exception as error:
-        failure = note_failure(failure_of(error), request)
-        error_data = {"status_code": failure.status, "message": failure.message}
-        yield {"event": "error", "data": json_text(error_data)}
+        data = _error_data(note_failure(failure_of(error), request))
+        yield {"event": "error", "data": json_text(data)}
     finally:
         run.close()
+
+
+def _error_data(failure: Failure) -> dict[str, Any]:
+    """Return a failure as LangServe's streams report it."""
+    return {"status_code": failure.status, "message": failure.message}
 
 
 def _metadata() -> dict[str, Any]:

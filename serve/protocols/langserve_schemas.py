@@ -210,10 +210,23 @@ class BatchMetadata(BaseModel):
     run_ids: list[UUID]
 
 
+class ItemError(BaseModel):
+    """Say why one question of a batch has no answer, as the event `error` of a stream does."""
+
+    status_code: int
+    message: str
+
+
+class FailedItem(BaseModel):
+    """Stand for the answer that failed; the others of its batch are answered."""
+
+    error: ItemError
+
+
 class BatchResponse(BaseModel):
     """Answer several questions, in their order."""
 
-    output: list[AgentOutput]
+    output: list[AgentOutput | FailedItem]
     metadata: BatchMetadata
 
 

@@ -161,26 +161,37 @@ def collection_of(model: str, collections: Sequence[str]) -> str:
 
 def question_of(request: ChatCompletionRequest, collections: Sequence[str]) -> Question:
     """Return the last message of the user as the question, what was said before as history."""
-    _refuse_tools(request)
-    collection = collection_of(request.model, collections)
+    refuse_unsupported(
+        tools=bool(request.tools),
+        functions=bool(request.functions),
+        tool_choice=request.tool_choice not in (None, "none", "auto"),
+        function_call=request.function_call not in (None, "none", "auto"),
+        response_format=(request.response_format or {}).get("type", "text") != "text",
+    )
+    return last_question(request.messages, collection_of(request.model, collections), "messages")
+
+
+def last_question(messages: Sequence[ChatMessage], collection: str, name: str) -> Question:
+    """Return the last message of the user as the question; `name` is the field of messages."""
     utterances: list[Utterance] = []
     asked = -1
-    for place, message in enumerate(request.messages):
+    for place, message in enumerate(messages):
+        where = f"{name}.{place}.content"
         if message.role == "user":
             asked = len(utterances)
-            utterances.append(Utterance("user", _text(message, place)))
+            utterances.append(Utterance("user", _text(message, where)))
         elif message.role == "assistant":
-            utterances.append(Utterance("assistant", FOOTER.sub("", _text(message, place))))
+            utterances.append(Utterance("assistant", FOOTER.sub("", _text(message, where))))
     if asked < 0:
         raise OpenAIError(
-            400, "messages must hold a message of the user, which is the question", "messages"
+            400, f"{name} must hold a message of the user, which is the question", name
         )
     return Question(
         text=utterances[asked].text, collection=collection, history=turns_of(utterances[:asked])
     )
 
 
-def _text(message: ChatMessage, place: int) -> str:
+def _text(message: ChatMessage, where: str) -> str:
     if not isinstance(message.content, list):
         return message.content or ""
     texts = []
@@ -189,35 +200,29 @@ def _text(message: ChatMessage, place: int) -> str:
             raise OpenAIError(
                 400,
                 f"Only parts of type 'text' with a 'text' can be answered, not {part.type!r:.40}",
-                f"messages.{place}.content.{index}",
+                f"{where}.{index}",
             )
         texts.append(part.text or "")
     return "\n".join(texts)
 
 
-def _refuse_tools(request: ChatCompletionRequest) -> None:
-    """Refuse what would promise an answer of a form that none has here."""
-    wanted = {
-        "tools": bool(request.tools),
-        "functions": bool(request.functions),
-        "tool_choice": request.tool_choice not in (None, "none", "auto"),
-        "function_call": request.function_call not in (None, "none", "auto"),
-    }
-    for name, given in wanted.items():
-        if given:
-            raise OpenAIError(
-                400,
-                f"{name} is not supported: the agent uses its own tools. Leave it out.",
-                name,
-                "unsupported_parameter",
-            )
-    form = (request.response_format or {}).get("type", "text")
-    if form != "text":
+UNSUPPORTED = {
+    "tools": "the agent uses its own tools",
+    "response_format": "answers are text",
+    "text.format": "answers are text",
+    "previous_response_id": "responses are not kept; send what was said before in input",
+    "conversation": "responses are not kept; send what was said before in input",
+    "background": "an answer comes at once, or as a stream",
+    "prompt": "there are no stored prompts",
+}
+
+
+def refuse_unsupported(**given: bool) -> None:
+    """Refuse the first field given that would promise what no answer has here."""
+    for name in (name.replace("__", ".") for name, present in given.items() if present):
+        why = UNSUPPORTED.get(name, UNSUPPORTED["tools"])
         raise OpenAIError(
-            400,
-            "response_format is not supported: answers are text. Leave it out.",
-            "response_format",
-            "unsupported_parameter",
+            400, f"{name} is not supported: {why}. Leave it out.", name, "unsupported_parameter"
         )
 
 

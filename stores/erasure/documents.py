@@ -282,8 +282,11 @@ def _absent(
         (collection.id, CONSIDERED),
     )
     names = [row[0] for row in rows]
-    near = difflib.get_close_matches(name, names, n=NEAREST, cutoff=ALIKE) or names[:NEAREST]
-    hint = "the nearest are " + ", ".join(f"'{one}'" for one in near) if near else "it is empty"
+    near = difflib.get_close_matches(name, names, n=NEAREST, cutoff=ALIKE)
+    hint = (
+        f"`carrel documents -c {collection.name}` lists what is there" if names else "it is empty"
+    )
+    hint = "the nearest are " + ", ".join(f"'{one}'" for one in near) if near else hint
     return AbsentError(
         f"the {what} must be in the collection '{collection.name}'", value=name, hint=hint
     )

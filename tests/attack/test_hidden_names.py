@@ -396,6 +396,15 @@ def completions(names: Names) -> Iterator[Probe]:
     yield replace(made, sends={**made.sends, "headers": headers}, name=hidden, absent=absent)
 
 
+def responses(names: Names) -> Iterator[Probe]:
+    def ask(collection: str, question: str, **more: Any) -> Probe:
+        body = {"model": f"carrel:{collection}", "input": question, **more}
+        return Probe("/v1/responses", {"json": body})
+
+    yield from question_probes(names, ask)
+    yield from question_probes(names, lambda *given: ask(*given, stream=True))
+
+
 def uploads(names: Names) -> Iterator[Probe]:
     def make(collection: str) -> Probe:
         params = {"collection": collection, "name": "quay.txt"}
@@ -478,6 +487,7 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("POST", "/api/v1/search"): search,
     ("POST", "/api/v1/recommend"): recommendations,
     ("GET", "/api/v1/report"): in_collection("/api/v1/report"),
+    ("GET", "/api/v1/examples"): in_collection("/api/v1/examples"),
     ("GET", "/api/v1/recommend/ratings"): in_collection("/api/v1/recommend/ratings"),
     ("PUT", "/api/v1/recommend/ratings"): rating,
     ("DELETE", "/api/v1/recommend/ratings"): single("/api/v1/recommend/ratings"),
@@ -547,6 +557,11 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
         names, lambda name: Probe(f"/v1/models/carrel:{name}")
     ),
     ("POST", "/v1/chat/completions"): completions,
+    ("POST", "/v1/responses"): responses,
+    ("POST", "/v1/embeddings"): lambda names: collection_probes(
+        names,
+        lambda name: Probe("/v1/embeddings", {"json": {"model": f"carrel:{name}", "input": name}}),
+    ),
     ("POST", "/mcp"): mcp,
     **{
         (method, f"/agent{below}/{name}"): (

@@ -449,12 +449,13 @@ READ_ROUTES = {
     *("/api/v1/runs/{run_id}/graph.svg", "/api/v1/runs/{run_id}/plan.svg", "/api/v1/feedback"),
     *("/api/v1/conversations/{conversation_id}", "/api/v1/collections", "/api/v1/documents"),
     *("/api/v1/documents/passages", "/api/v1/search", "/api/v1/chat", "/v1/chat/completions"),
-    "/agent/invoke",
+    *("/v1/responses", "/agent/invoke"),
 }
 OTHER_ROUTES = {
     *("/", "/page/{name}", "/page/{folder}/{name}", "/metrics", "/api/v1/health", "/api/v1/me"),
     *("/api/v1/openapi.json", "/api/v1/metrics", "/api/v1/settings/reload", "/api/v1/graph.svg"),
     *("/v1/models", "/v1/models/{model}", "/api/v1/jobs/{job_id}", "/api/v1/keys"),
+    "/v1/embeddings",  # of texts that the caller sends
     *("/api/v1/tree", "/api/v1/memory", "/api/v1/memory/export", "/api/v1/memory/{note_id}"),
     *("/api/v1/recommend", "/api/v1/recommend/ratings", "/mcp"),  # by the rights of now
     "/api/v1/recommend/figures",  # numbers alone
@@ -462,7 +463,7 @@ OTHER_ROUTES = {
     "/api/v1/conversations/{conversation_id}/readers",  # what is shared is read by the route above
     *("/api/v1/sources", "/api/v1/sources/{name}", "/api/v1/sources/{name}/sync"),
     *("/login", "/login/callback", "/logout", "/api/v1/sessions"),
-    "/api/v1/report",
+    *("/api/v1/report", "/api/v1/examples"),
     *("/api/v1/keys/{key_id}", "/api/v1/audit"),  # the audit log keeps no text of documents
 }
 AGENT_ROUTES = "/agent/"  # the other forms of one runner
@@ -660,6 +661,8 @@ def served_views(
         ("POST", f"{api}/chat", {"json": {"question": AND_WHEN, "conversation_id": talk}}),
         ("POST", "/v1/chat/completions",
          {"json": {"model": f"carrel:{collection}", "messages": said}}),
+        ("POST", "/v1/responses",
+         {"json": {"model": f"carrel:{collection}", "input": said[-1]["content"]}}),
         ("POST", "/agent/invoke", {"json": {"input": asked}}),
     ]  # fmt: skip
     return {

@@ -67,6 +67,7 @@ def test_documents_that_are_closed_are_not_listed(carrel: Carrel, data: Path) ->
     chief = carrel("documents", "-c", "b", "--role", "chief", "--json", data=data).json
     assert [one["source"] for one in chief["documents"]] == ["board.txt"]
     assert carrel("documents", "-c", "b", "--json", data=data).json == {"documents": []}
+    assert "no documents for you" in carrel("documents", "-c", "b", data=data).err
     carrel("documents", "-c", "b", "--user", "ann", data=data).failed(2, "must exist", "default")
     carrel("documents", "-c", "nowhere", data=data).failed(2, "nowhere")
 

@@ -43,9 +43,11 @@ def test_the_table_cuts_no_name(carrel: Carrel) -> None:
     assert "unknown" in found.out
 
 
-def test_an_unknown_model_lists_the_known_ones(carrel: Carrel) -> None:
-    carrel("models", "pull", "gpt-9").failed(2, "gpt-9", *(card.name for card in chat_table()))
-    carrel("models", "verify", "gpt-9", "--json").failed(2, "gpt-9", SMALLEST.name)
+def test_an_unknown_model_names_the_nearest(carrel: Carrel) -> None:
+    carrel("models", "pull", "qwen3-4b").failed(2, "qwen3-4b", "Qwen3-4B-Instruct-2507")
+    unlike = carrel("models", "verify", "zzz", "--json")
+    unlike.failed(2, "zzz", "`carrel models list` shows all")
+    assert "nearest" not in unlike.err
 
 
 def test_no_hub_is_one_line_with_the_place_to_copy_to(

@@ -158,3 +158,31 @@ def test_rows_have_the_rights_of_their_document_and_go_with_it(tmp_path: Path) -
 @pytest.mark.parametrize("question", REFUSED)
 def test_what_no_record_says_is_refused(session: Session, question: str) -> None:
     assert session.ask(question, ANN, "default").result["refused"]
+
+
+LONG = {
+    "en": ("boats", "name,built", "Boat", "Which boats are there?"),
+    "ru": ("книги", "название,год", "Книга", "Какие есть книги?"),
+    "uk": ("книжки", "назва,рік", "Книжка", "Які є книжки?"),
+    "zh": ("图书", "书名,年份", "书", "有哪些图书？"),
+}
+SHOWN = {
+    "en": "Show 24 boats",
+    "ru": "Покажи 24 книги",
+    "uk": "Покажи 24 книжки",
+    "zh": "显示24本图书",
+}
+
+
+@pytest.mark.parametrize("language", LONG)
+def test_a_list_says_how_to_see_the_rest(session: Session, tmp_path: Path, language: str) -> None:
+    name, head, thing, question = LONG[language]
+    rows = "\n".join(f"{thing} {n},{1990 + n}" for n in range(24))
+    (tmp_path / f"{name}.csv").write_text(f"{head}\n{rows}\n", encoding="utf-8")
+    target = session.intake.open_collection("default", f"long-{language}", None)
+    session.ingest(target, [tmp_path])
+    first = session.ask(question, ANN, target.name).result["answer"].split("\n")
+    assert len(first) == 11 and "24" in first[0] and SHOWN[language].split("24")[0].strip(
+    ).lower() in first[0].lower()  # fmt: skip
+    every = session.ask(SHOWN[language], ANN, target.name).result["answer"].split("\n")
+    assert len(every) == 25  # more than `plan.max_evidence` pieces

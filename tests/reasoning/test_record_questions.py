@@ -237,10 +237,10 @@ def test_a_share_says_of_what_and_a_list_that_it_is_cut() -> None:
     row = RecordRow("en", "")
     known = [Condition(field="technique", op="=", value="oil")]
     row.counted(3, 8, known, [Condition(field="country", op="=", value="Japan")], share=True)
-    row.say("cut", shown=2, count=3)
+    row.say("cut", shown=2, count=3, most=3)
     assert row.evidence([], "").text == (
         "Of 8 records with country = Japan, 3 match: technique = oil; that is 37.5 %;"
-        " the first 2 of 3 are listed."
+        " the first 2 of 3 are listed (“show 3 …” lists 3)."
     )
 
 

@@ -29,6 +29,7 @@ from models.chat.types import ModelCancelled
 from serve.errors import NotAuthenticated
 from serve.protocols.langserve import langserve_router
 from serve.protocols.openai import openai_router
+from serve.protocols.openai_responses import responses_router
 from serve.questions import Question, RunEvent
 
 XPAY = EXAMPLES / "xpay"
@@ -153,6 +154,7 @@ def serving(session: Session, **changes: object) -> Iterator[Server]:
     app = FastAPI()
     app.include_router(langserve_router(runner, caller, settings))
     app.include_router(openai_router(runner, caller, collections, settings, begin))
+    app.include_router(responses_router(runner, caller, collections, settings))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run)
     thread.start()

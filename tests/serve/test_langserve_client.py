@@ -70,6 +70,18 @@ def test_ainvoke_returns_the_same(agent: Any) -> None:
     assert lasting(run(remote, lambda it: it.ainvoke(ASKED))) == lasting(remote.invoke(ASKED))
 
 
+def test_what_fails_in_a_batch_fails_alone(agent: Any) -> None:
+    absent = {"question": QUESTION, "collection": "nowhere"}
+    inputs = [ASKED, {"question": ""}, absent, ASKED]
+    for outputs in (agent().batch(inputs), run(agent(), lambda it: it.abatch(inputs))):
+        assert [one.get("answer") for one in outputs] == [ANSWER, None, None, ANSWER]
+        assert outputs[1]["error"]["status_code"] == 400
+        assert "at least one word" in outputs[1]["error"]["message"]
+        assert "nowhere" in outputs[2]["error"]["message"]
+    with pytest.raises(httpx.HTTPStatusError, match="400"):  # nothing was answered
+        agent().batch([absent, {"question": ""}])
+
+
 def test_batch_answers_in_order(agent: Any) -> None:
     other = {"question": TWO_PARTS, "collection": "xpay"}
     outputs = agent().batch([ASKED, other, ASKED])

@@ -138,7 +138,7 @@ def test_batches_that_cannot_be(http: httpx.Client) -> None:
         ({"inputs": ASKED}, 422),
         ({"inputs": [ASKED] * 65}, 400),
         ({"inputs": [ASKED], "config": [one, one]}, 400),
-        ({"inputs": [ASKED, {"question": ""}]}, 400),
+        ({"inputs": [{"question": ""}, {"question": ""}]}, 400),
     ):
         reply = http.post("batch", json=body)
         assert (reply.status_code, "detail" in reply.json()) == (status, True)

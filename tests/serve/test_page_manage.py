@@ -136,7 +136,7 @@ def test_a_document_goes_in_is_asked_about_and_is_deleted(
     (tmp_path / "locked.pdf").write_bytes(b"this is no pdf")
     page.get_by_label("Into collection").fill("shrews")
     files = [tmp_path / name, tmp_path / "locked.pdf"]
-    page.locator("input[type=file]").set_input_files(files)
+    page.locator("input[type=file][multiple]").set_input_files(files)
     expect(page.get_by_text("Ready: 1 passage")).to_be_visible()
     expect(page.get_by_text(re.compile("^Failed: .*could not be read"))).to_be_visible()
     page.goto("/#/documents/shrews")
@@ -302,7 +302,7 @@ def test_uploads_go_on_while_other_views_are_shown(
     for file in files:
         file.write_text(f"A vixen called {file.stem} has cubs.")
     page.get_by_label("Into collection").fill("vixens")
-    page.locator("input[type=file]").set_input_files(files)
+    page.locator("input[type=file][multiple]").set_input_files(files)
     page.get_by_role("link", name="Search").click()
     expect(page.locator(".view-search h1")).to_be_visible()
     page.get_by_role("link", name="Documents").click()
@@ -319,3 +319,62 @@ def test_the_first_load_is_light(
     assert sum(loaded.values()) <= FIRST_LOAD, loaded
     assert len(loaded) > 5
     assert all(url.startswith(f"{served.url}/") for url in browser_pages.requests)
+
+
+def test_documents_are_found_sorted_and_deleted_together(
+    served: Served, browser_page: Page, tmp_path: Path
+) -> None:
+    folder = tmp_path / "shelf"
+    for name, text in (
+        ("ibis.md", "# Ibis\n\nAn ibis wades."),
+        ("deep/egret.md", "# Egret\n\nAn egret fishes."),
+        ("deep/heron.md", "# Heron\n\nA heron waits."),
+        ("deep/photo.raw", "x"),
+        (".hidden/note.md", "x"),
+    ):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    page = enter(browser_page, served, "writer", "#/documents")
+    expect(page.get_by_text("Up to 50 MB each; formats")).to_be_visible()
+    page.get_by_label("Into collection").fill("waders")
+    page.get_by_label("Choose a folder").set_input_files(str(folder))
+    expect(page.get_by_text("2 files of other formats left out.")).to_be_visible()
+    expect(page.locator(".upload.done")).to_have_count(3)
+    page.goto("/#/documents/waders")
+    titles = page.locator("tbody th")
+    expect(titles).to_have_count(3)
+    expect(page.get_by_role("cell", name="deep – egret.md")).to_be_visible()
+    page.get_by_role("button", name="Title").click()
+    expect(titles).to_have_text(["Egret", "Heron", "Ibis"])
+    page.get_by_role("button", name="Title").click()
+    expect(titles).to_have_text(["Ibis", "Heron", "Egret"])
+    page.get_by_label("Find a document").fill("DEEP")
+    expect(titles).to_have_text(["Heron", "Egret"])
+    expect(page.get_by_text("2 documents", exact=True)).to_be_visible()
+    assert axe_violations(page) == []
+    page.get_by_label("Choose Heron").check()
+    page.get_by_label("Choose Egret").check()
+    page.get_by_role("button", name="Delete 2 documents").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("Deleted: 2 documents")).to_be_visible()
+    with served.client("writer") as client:
+        listed = client.get("/api/v1/documents", params={"collection": "waders"}).json()
+    assert [one["title"] for one in listed["documents"]] == ["Ibis"]
+
+
+def test_questions_to_begin_with_are_of_what_may_be_read(
+    served: Served, browser_page: Page
+) -> None:
+    page = enter(browser_page, served, "reader")
+    page.locator(".shelf", has_text="guide").click()
+    offered = page.locator(".offers button")
+    expect(offered.filter(has_text="Candles")).to_be_visible()
+    expect(offered.filter(has_text="Что в документах сказано о «Чайник»?")).to_be_visible()
+    offered.filter(has_text="Candles").click()
+    expect(page.locator(".answer.whole")).to_contain_text("42 mm")
+    page.get_by_role("button", name="Ask differently").click()
+    expect(page.locator("#question")).to_have_value("What do the documents say about Candles?")
+    with served.client("reader") as client:
+        closed = client.get("/api/v1/examples", params={"collection": "closed"})
+    assert closed.status_code == 400

@@ -82,3 +82,36 @@ def test_a_drawing_brings_no_script_and_no_address(page: Page, browser_pages: Br
         assert bad not in html
     broken = call(page, "parts/drawing.js", code.replace(".innerHTML", ""), "<svg")
     assert broken is None
+
+
+MARKDOWN = """## Limits [1]
+Use **at most** `5` per <b>day</b>. ![x](https://evil.example/a.png) [1]
+- first [2]
+| Name | Most |
+|---|---|
+| a\\b | **7** | [1]
+| c | 8 | [2]
+
+| One | cell |
+```
+| no | table |
+```"""
+
+
+def test_markdown_of_an_answer_is_shown_and_nothing_else_of_it(page: Page) -> None:
+    lines = ["## Limits", "- first", "| a\\b | **7** |", "| c | 8 |"]
+    chunks = ["a", "b", "a", "b"]
+    claims = [
+        {"text": text, "question_id": "q1", "citations": [{"chunk_id": chunk}]}
+        for text, chunk in zip(lines, chunks, strict=True)
+    ]
+    result = {"answer": MARKDOWN, "claims": claims, "evidence": [], "plan": {"questions": []}}
+    code = "part.answerNodes({}, given[0], 'guide')[0].outerHTML"
+    html = call(page, "parts/answer.js", code, result)
+    for shown in (
+        "<strong>at most</strong>", "<code>5</code>", "&lt;b&gt;day", "• first", ">Name </th>",
+        "<strong>7</strong>", '<pre tabindex="0"><code>| no | table |</code></pre>',
+    ):  # fmt: skip
+        assert shown in html.replace("> Name", ">Name"), (shown, html)
+    assert "## " not in html and html.count("<table") == 2 and "<img" not in html
+    assert html.count('class="mark"') == 4 and "![x](https://evil.example/a.png)" in html

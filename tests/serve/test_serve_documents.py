@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import pdf
 from serving import Served, error_of, eventually
-from uploading import finished, upload
+from uploading import finished, upload, uploaded
 
 from core.profile import Profile
 
@@ -101,3 +101,25 @@ def test_what_is_not_taken_is_said(served: Served) -> None:
     assert wordy.name not in [
         one.name for one in served.services.session.store.catalogue.collections()
     ]
+
+
+def test_documents_are_found_and_sorted_under_the_callers_rights(served: Served) -> None:
+    texts = {"b.md": "# Avocet\n\nIt wades.", "a.md": "# Bittern\n\nIt booms."}
+    for name, text in texts.items():
+        uploaded(served, name, text, collection="marsh")
+    uploaded(served, "c.md", "# Avocet in secret\n\nIt hides.", collection="marsh", role=["ghost"])
+
+    def listed(**query: object) -> tuple[list[str], int | None]:
+        found = {"collection": "marsh", **query}
+        with served.client("reader") as client:
+            body = client.get("/api/v1/documents", params=found).json()
+        return [one["title"] for one in body["documents"]], body.get("total")
+
+    assert listed(sort="title") == (["Avocet", "Bittern"], 2)
+    assert listed(sort="title", descending="true", limit=1) == (["Bittern"], 2)
+    assert listed(sort="source", offset=1) == (["Avocet"], 2)
+    assert listed(q="AVOCET") == (["Avocet"], 1)  # the secret one is not counted
+    assert listed(q="nothing") == ([], 0)
+    with served.client("reader") as client:
+        wrong = client.get("/api/v1/documents", params={"collection": "marsh", "sort": "acl"})
+    assert wrong.status_code == 422

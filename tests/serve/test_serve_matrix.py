@@ -80,6 +80,7 @@ ROWS = {
     ),  # fmt: skip
     ("DELETE", "/api/v1/recommend/ratings"): Row("callers", 204),
     ("GET", "/api/v1/recommend/figures"): Row("admins"),
+    ("GET", "/api/v1/examples"): Row("callers", sends={"params": {"collection": "guide"}}),
     ("GET", "/api/v1/report"): Row("callers", sends={"params": {"collection": "guide"}}),
     ("GET", "/api/v1/runs"): Row("callers"),
     ("GET", "/api/v1/runs/{run_id}"): Row("callers", 404, "/api/v1/runs/000000000000"),
@@ -167,6 +168,12 @@ ROWS = {
     ("GET", "/v1/models"): Row("callers"),
     ("GET", "/v1/models/{model}"): Row("callers", path="/v1/models/carrel:guide"),
     ("POST", "/v1/chat/completions"): Row("callers", sends={"json": COMPLETION}),
+    ("POST", "/v1/responses"): Row(
+        "callers", sends={"json": {"model": "carrel:guide", "input": QUESTION["question"]}}
+    ),
+    ("POST", "/v1/embeddings"): Row(
+        "callers", sends={"json": {"model": "carrel:guide", "input": "flame"}}
+    ),
     ("POST", "/mcp"): Row("callers", sends={"json": LISTED, "headers": ACCEPTED}),
     **{
         (method, f"/agent{below}/{name}"): Row("callers", 200, f"/agent{given}/{name}", sends)

@@ -1,6 +1,6 @@
 // One document, passage by passage.
 
-import { count, dateText, el, fill } from "../dom.js";
+import { count, dayText, el, fill } from "../dom.js";
 import { errorText } from "../api.js";
 import { placeText } from "../parts/words.js";
 
@@ -50,7 +50,7 @@ function passages(app, collection, id, first) {
 function factsList(facts) {
   const rows = [
     ["Source", facts.source], ["Format", facts.format], ["Language", facts.language === "und" ? "" : facts.language],
-    ["Version", facts.version], ["Updated", facts.updated_at || dateText(facts.indexed_at)], ["Passages", count(facts.chunks, "passage")],
+    ["Version", facts.version], ["Updated", dayText(facts.updated_at || facts.indexed_at)], ["Passages", count(facts.chunks, "passage")],
   ];
   return el("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([name, value]) =>
     el("div", null, el("dt", null, name), el("dd", { dir: "auto" }, value))));

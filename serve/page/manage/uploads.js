@@ -1,7 +1,8 @@
 // The panel that takes files: by a button, or dropped on it.
 
-import { el, fill, freshId } from "../dom.js";
+import { count, el, fill, freshId } from "../dom.js";
 import { uploadBoard } from "./board.js";
+import { bytesText } from "./sizes.js";
 
 const OTHER = "\u0000other"; // no role is named so
 
@@ -10,10 +11,15 @@ export function uploadPanel(app, { target, collections, done }) {
   const board = uploadBoard(app);
   board.done = done;
   const picker = el("input", { type: "file", multiple: true, class: "sr", id: freshId("files"), onchange: () => { take(picker.files); picker.value = ""; } });
+  const folder = el("input", { type: "file", webkitdirectory: true, class: "sr", id: freshId("folder"), onchange: () => { takeFolder(folder.files); folder.value = ""; } });
+  const said = el("p", { class: "hint", role: "status" });
   const into = collectionField(collections, target);
   const readers = readersField(app.me);
   const zone = el("div", { class: "dropzone" },
-    el("p", null, el("label", { class: "button", for: picker.id }, "Choose files"), picker, el("span", { class: "soft" }, " or drop them here")),
+    el("p", null, el("label", { class: "button", for: picker.id }, "Choose files"), picker, " ",
+      el("label", { class: "button plain-button", for: folder.id }, "Choose a folder"), folder, el("span", { class: "soft" }, " or drop files here")),
+    el("details", { class: "hint formats" }, el("summary", null, `Up to ${bytesText(app.me.upload_bytes)} each; formats`), app.me.formats),
+    said,
     el("div", { class: "row upload-options" }, into.node, readers.node),
     board.list);
 
@@ -30,6 +36,15 @@ export function uploadPanel(app, { target, collections, done }) {
 
   function take(files) {
     board.take(files, { collection: into.value(), role: readers.value() });
+  }
+
+  /** Take what can be read of a folder; each file is named with the folders it is in. */
+  function takeFolder(files) {
+    const known = new Set(app.me.formats.split(" "));
+    const paths = [...files].map((file) => [file, (file.webkitRelativePath || file.name).split("/")]);
+    const read = paths.filter(([, path]) => known.has(`.${path.at(-1).split(".").pop().toLowerCase()}`) && !path.some((part) => part.startsWith(".")));
+    said.textContent = read.length < paths.length ? `${count(paths.length - read.length, "file")} of other formats left out.` : "";
+    take(read.map(([file, path]) => new File([file], path.slice(1).join(" – ") || file.name, { type: file.type })));
   }
 
   board.resume().catch(() => {}); // the list of documents says what is wrong

@@ -44,14 +44,49 @@ function paragraphs(result, cites) {
     } else if (mark) {
       fence = mark;
     } else if (line.trim()) {
-      const isPart = many && asked.has(line.trim());
-      const kind = isPart ? "h3" : "p";
-      const inside = inline(result.answer, at + line.search(/\S|$/), at + line.length, cites);
-      nodes.push(el(kind, { class: /^\d+\. /.test(line) ? "item" : isPart ? "part" : null, dir: "auto" }, inside));
+      const sign = /^\s*(#{1,6}\s+|[-*+]\s+)?/.exec(line);
+      const isPart = (many && asked.has(line.trim())) || line.trim().startsWith("#");
+      const isItem = /^\s*([-*+]|\d+\.) /.test(line);
+      const inside = inline(result.answer, at + (sign[1] ? sign[0].length : line.search(/\S|$/)), at + line.length, cites);
+      const last = nodes.at(-1);
+      if (ROW.test(line) && last && last.rows) addRow(last, result.answer, at, line, cites);
+      else if (ROW.test(line)) nodes.push(newTable(result.answer, at, line, cites));
+      else nodes.push(el(isPart ? "h3" : "p", { class: isItem ? "item" : isPart ? "part" : null, dir: "auto" }, sign[1] && isItem ? "• " : null, inside));
+    } else if (nodes.length) {
+      nodes.at(-1).rows = null; // an empty line ends a table
     }
     at += line.length + 1;
   }
   return nodes;
+}
+
+// A row of a Markdown table, with the marks of its claim behind it.
+const ROW = /^\s*\|.*\|\s*(\[\d+\]\s*)*$/;
+
+function newTable(text, at, line, cites) {
+  const body = el("tbody");
+  const table = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" }, el("table", null, body));
+  table.rows = body;
+  addRow(table, text, at, line, cites);
+  return table;
+}
+
+function addRow(table, text, at, line, cites) {
+  if (/^[\s|:-]+$/.test(line)) { // what is above this line is the head
+    for (const cell of table.rows.querySelectorAll("td")) cell.replaceWith(el("th", { scope: "col", dir: "auto" }, ...cell.childNodes));
+    return;
+  }
+  const end = line.lastIndexOf("|");
+  const row = el("tr");
+  let from = line.indexOf("|") + 1;
+  while (from <= end) {
+    const next = line.indexOf("|", from);
+    const to = next === end ? line.length : next; // the last cell takes the marks
+    const cell = el("td", { dir: "auto" }, inline(text, at + from, at + next, cites), to > next ? inline(text, at + next + 1, at + to, cites) : null);
+    row.append(cell);
+    from = next + 1;
+  }
+  table.rows.append(row);
 }
 
 function inline(text, from, to, cites) {
@@ -66,10 +101,11 @@ function inline(text, from, to, cites) {
   return nodes;
 }
 
-/** Show `names` between backticks as code. */
+/** Show `names` between backticks as code, **words** between stars as strong. */
 function coded(text) {
-  return text.split(/`([^`\n]{1,80})`/).map((part, index) => (index % 2 ? el("code", null, part) : part));
+  return text.split(/`([^`\n]{1,80})`/).map((part, index) => (index % 2 ? el("code", null, part) : part.split(STRONG).map((words, n) => (n % 2 ? el("strong", null, words) : words))));
 }
+const STRONG = /\*\*(\S(?:[^*\n]{0,200}\S)?)\*\*/;
 
 function sources(result, cites, open) {
   if (!cites.length) return null;

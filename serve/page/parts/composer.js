@@ -55,6 +55,8 @@ export function makeComposer(collections, { send, stop }) {
   return {
     node,
     focus: () => box.focus(),
+    /** Put a question into the box, to be changed before it is asked. */
+    write(text) { box.value = text; fit(); box.focus(); },
     running(now) {
       busy = now;
       button.textContent = now ? "Stop" : "Ask";

@@ -175,7 +175,7 @@ function drawPassages(body, passages, cite) {
     if (passage.changed) nodes.push(el("p", { class: "hint" }, "The document has changed since; this is the passage as the answer read it."));
     const ranges = cited ? rangesOf(passage, cite) : [];
     const words = cited && cite.query ? queryRanges(passage.text, cite.query) : [];
-    nodes.push(el("p", { class: cited ? "passage cited" : "passage", dir: "auto" },
+    nodes.push(el("p", { class: `passage${cited ? " cited" : ""}${["code", "table"].includes(passage.kind) ? " pre" : ""}`, dir: "auto" },
       ranges.length ? marked(passage.text, ranges, "span") : marked(passage.text, words, "word")));
   }
   fill(body, nodes);

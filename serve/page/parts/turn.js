@@ -12,14 +12,14 @@ import { msText, nodeName, placeText, stepText, stopText } from "./words.js";
 import { stepLine } from "./trail.js";
 
 /** Make a turn: `run(body)` asks, `show(result, trail)` shows what was asked before.
- *  `reply(text)` is called when a clarifying question is answered. */
-export function makeTurn(app, question, { collection, reply }) {
+ *  `reply(text)` is called when a clarifying question is answered, `change(text)` to ask otherwise. */
+export function makeTurn(app, question, { collection, reply, change = () => {} }) {
   const work = el("ol", { class: "steps", "aria-label": "Steps", hidden: true });
   const graph = el("div", { class: "live-path" });
   const out = el("div", { class: "reply" });
   const status = el("p", { class: "status", role: "status", "aria-live": "polite" });
   const node = el("article", { class: "turn" }, el("h2", { class: "question", dir: "auto" }, question), status, work, graph, out);
-  const turn = { node, question, result: null, trail: [], collection, run, show, fail };
+  const turn = { node, question, result: null, trail: [], collection, run, show, fail, change };
 
   function show(result, trail, asked = null) {
     turn.result = result;
@@ -152,7 +152,8 @@ function after(app, turn) {
   return [
     el("div", { class: "row under-answer" },
       feedbackBar(app, result.run_id),
-      el("button", { type: "button", class: "quiet", onclick: () => copyAnswer(app, turn) }, "Copy"),
+      el("button", { type: "button", class: "quiet", title: "Copy with its sources", onclick: () => copyAnswer(app, turn) }, "Copy"),
+      el("button", { type: "button", class: "quiet", title: "Put the question into the box, to change it", onclick: () => turn.change(turn.question) }, "Ask differently"),
       el("span", { class: "soft" }, stopText(result.stop_reason))),
     howPanel(app, turn),
   ];

@@ -14,6 +14,11 @@ const NODES = {
   verify: "Checks every sentence",
   refuse: "Declines",
   clarify: "Asks back",
+  choose_action: "Chooses what to do",
+  keyword_search: "Searches by words",
+  semantic_search: "Searches by meaning",
+  read_memory: "Reads what it remembers",
+  final_answer: "Ends with an answer",
 };
 
 const OUTCOMES = { next: "goes on", enough: "enough", weak: "too weak, searches again", never: "nothing left to try" };

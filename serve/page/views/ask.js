@@ -30,7 +30,7 @@ export async function mount(root, app, params) {
 
   function addTurn(question, collection) {
     thread.querySelector(".welcome")?.remove();
-    const turn = makeTurn(app, question, { collection, reply: ask });
+    const turn = makeTurn(app, question, { collection, reply: ask, change: composer.write });
     state.turns.push(turn);
     thread.append(turn.node);
     return turn;
@@ -86,7 +86,7 @@ export async function mount(root, app, params) {
   refresh();
   if (params.place === "chat" && params.id) await openTalk(params.id);
   else if (params.place === "run" && params.id) await openRun(params.id);
-  else fill(thread, welcome(collections, composer));
+  else fill(thread, welcome(app, collections, composer, ask));
   composer.node.hidden = composer.node.dataset.closed === "yes";
   composer.focus();
   return stop;
@@ -144,15 +144,35 @@ function sidePanel(app, list) {
   return el("aside", { class: "side", "aria-label": "Conversations" }, again, box);
 }
 
-function welcome(collections, composer) {
+/** Offer questions about the documents of the collection chosen; each is asked by a click. */
+function offers(app, ask) {
+  const list = el("ul", { class: "plain offers" });
+  let asked = "";
+  return { list, async show(collection) {
+    asked = collection;
+    const { questions } = await app.api.get("/api/v1/examples", { collection }).catch(() => ({ questions: [] }));
+    if (asked === collection) fill(list, questions.map((one) => el("li", null, el("button", { type: "button", class: "link", dir: "auto", onclick: () => ask(one) }, one))));
+  } };
+}
+
+function welcome(app, collections, composer, ask) {
   if (!collections.length) {
     return el("div", { class: "welcome" }, el("h2", null, "There is nothing to read yet"),
       el("p", null, "Add documents under ", el("a", { href: "#/documents" }, "Documents"), ", or with “carrel ingest”."));
   }
+  const offered = offers(app, ask);
+  const shown = collections.find((one) => one.name === composer.collection) || collections[0];
+  offered.show(shown.name);
   return el("div", { class: "welcome" },
     el("h2", null, "What would you like to know?"),
     el("p", { class: "soft" }, "Every sentence of an answer cites the passage it rests on. Where your documents do not say, you are told so."),
     el("div", { class: "shelves", role: "group", "aria-label": "Collections" }, collections.map((one) =>
-      el("button", { type: "button", class: "shelf", onclick: () => { composer.choose(one.name); composer.focus(); } },
-        el("strong", { dir: "auto" }, one.name), el("span", { class: "soft" }, count(one.documents, "document"))))));
+      el("button", { type: "button", class: "shelf", "aria-pressed": String(one === shown), onclick: (event) => {
+        for (const shelf of event.currentTarget.parentNode.children) shelf.setAttribute("aria-pressed", String(shelf === event.currentTarget));
+        composer.choose(one.name);
+        offered.show(one.name);
+        composer.focus();
+      } },
+        el("strong", { dir: "auto" }, one.name), el("span", { class: "soft" }, count(one.documents, "document"))))),
+    offered.list);
 }

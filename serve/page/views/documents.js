@@ -1,7 +1,7 @@
 // The documents of a collection: listed, read, added and deleted.
 
 import { errorText } from "../api.js";
-import { count, dateText, el, fill, saveFile } from "../dom.js";
+import { count, dateText, dayText, el, fill, saveFile } from "../dom.js";
 import { confirmed } from "../manage/confirm.js";
 import { readDocument } from "../manage/reading.js";
 import { sourcesPanel } from "../manage/sources.js";
@@ -22,11 +22,17 @@ async function listView(root, app, wanted) {
   let current = wanted;
   let seen = [""]; // the last id before each page, up to the one shown
   let turn = 0;
+  let order = ""; // a column, with "-" before it from the end; "" by id
+  const chosen = new Set();
+  const find = el("input", { type: "search", maxlength: 200, placeholder: "Title or source", "aria-label": "Find a document", size: 18, oninput: () => { clearTimeout(waiting); waiting = setTimeout(again, 250); } });
+  let waiting = 0;
+  const several = el("button", { type: "button", class: "danger", hidden: true, onclick: () => removeAll() });
   const choose = el("select", { id: "collection", onchange: () => app.go(`#/documents/${encodeURIComponent(choose.value)}`) });
   const body = el("tbody");
   const status = el("p", { class: "hint", role: "status" });
   const table = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": "documents-title" },
-    el("table", { class: "documents" }, el("thead", null, headRow(app.me.may.write)), body));
+    el("table", { class: "documents" }, el("thead"), body));
+  const head = table.querySelector("thead");
   const report = el("button", { type: "button", title: "What these documents are like, in ten figures" }, "Report");
   report.onclick = saveReport;
   const back = el("button", { type: "button" }, "← Previous");
@@ -39,8 +45,8 @@ async function listView(root, app, wanted) {
   const kept = app.me.may.write ? sourcesPanel(app, () => current, (name) => refresh(name)) : null;
   fill(root,
     el("div", { class: "row documents-head" }, el("h1", { id: "documents-title" }, "Documents"),
-      el("span", null, el("label", { for: "collection" }, "Collection "), choose, " ", report)),
-    uploads && uploads.node, kept && kept.node, treePanel(app, () => current), status, table, pager);
+      el("span", null, el("label", { for: "collection" }, "Collection "), choose, " ", find, " ", report)),
+    uploads && uploads.node, kept && kept.node, treePanel(app, () => current), status, several, table, pager);
   await refresh();
 
   /** Read the collections and the page again; a first upload makes its collection the one shown. */
@@ -54,6 +60,24 @@ async function listView(root, app, wanted) {
     if (!filled || filled === current) await show(seen.at(-1) || "");
   }
 
+  /** Show the first page anew, as it is searched and sorted now. */
+  function again() {
+    seen = [""];
+    return show("");
+  }
+
+  async function sort(column) {
+    order = order === column ? `-${column}` : order === `-${column}` ? "" : column;
+    await again();
+    head.querySelector("[aria-sort] button")?.focus();
+  }
+
+  function tick(id, on) {
+    if (on) chosen.add(id); else chosen.delete(id);
+    several.hidden = !chosen.size;
+    several.textContent = `Delete ${count(chosen.size, "document")}`;
+  }
+
   async function show(after) {
     const mine = (turn += 1);
     if (!seen.length || seen.at(-1) !== after) seen.push(after);
@@ -64,20 +88,25 @@ async function listView(root, app, wanted) {
       return;
     }
     try {
-      const { documents } = await app.api.get("/api/v1/documents", { collection: current, after, limit: PAGE + 1 });
+      const sorted = { q: find.value.trim(), sort: order.replace("-", ""), descending: order.startsWith("-") || null };
+      const paged = sorted.q || order ? { ...sorted, offset: (seen.length - 1) * PAGE } : { after };
+      const { documents, total } = await app.api.get("/api/v1/documents", { collection: current, limit: PAGE + 1, ...paged });
       if (mine !== turn) return;
-      if (documents.length || seen.length < 2) draw(documents);
+      if (documents.length || seen.length < 2) draw(documents, total);
       else back.onclick(); // the last one of the last page was deleted
     } catch (error) {
       status.textContent = errorText(error);
     }
   }
 
-  function draw(documents) {
+  function draw(documents, total) {
     const shown = documents.slice(0, PAGE);
-    status.textContent = "";
+    status.textContent = find.value.trim() ? count(total, "document") : "";
     table.hidden = false;
-    fill(body, shown.map((one) => rowNode(app, current, one, remove, share)));
+    chosen.clear();
+    tick("", false);
+    fill(head, headRow(app.me.may.write, order, sort));
+    fill(body, shown.map((one) => rowNode(app, current, one, { remove, share, tick })));
     pager.hidden = seen.length < 2 && documents.length <= PAGE;
     pager.children[1].textContent = `Page ${seen.length}`;
     back.disabled = seen.length < 2;
@@ -94,6 +123,27 @@ async function listView(root, app, wanted) {
     } catch (error) {
       status.textContent = errorText(error);
     }
+  }
+
+  async function removeAll() {
+    const ids = [...chosen];
+    const agreed = await confirmed({
+      heading: `Delete ${count(ids.length, "document")}?`,
+      text: "They are deleted with their passages and cannot be brought back. Kept answers lose their text; what people typed stays.",
+      action: "Delete",
+    });
+    if (!agreed) return;
+    let done = 0;
+    try {
+      for (const id of ids) {
+        await app.api.del("/api/v1/documents", { collection: current, document_id: id });
+        done += 1;
+      }
+    } catch (error) {
+      app.toast(errorText(error));
+    }
+    app.toast(`Deleted: ${count(done, "document")}`);
+    await refresh();
   }
 
   async function remove(one) {
@@ -134,21 +184,25 @@ async function listView(root, app, wanted) {
   return () => { if (uploads) { uploads.leave(); kept.leave(); } };
 }
 
-function headRow(writes) {
-  const names = ["Title", "Source", "Format", "Language", "Version", "Passages", "Updated"];
-  return el("tr", null, names.map((name) => el("th", { scope: "col", class: name === "Passages" ? "number" : null }, name)),
+function headRow(writes, order, sort) {
+  const columns = [["Title", "title"], ["Source", "source"], ["Format", "format"], ["Language", "language"], ["Version", "version"], ["Passages", "chunks"], ["Updated", "updated"]];
+  const sorted = (key) => (order === key ? "ascending" : order === `-${key}` ? "descending" : null);
+  return el("tr", null, writes ? el("th", { scope: "col" }, el("span", { class: "sr" }, "Choose")) : null,
+    columns.map(([name, key]) => el("th", { scope: "col", class: key === "chunks" ? "number" : null, "aria-sort": sorted(key) },
+      el("button", { type: "button", class: "sort", onclick: () => sort(key) }, name, { ascending: " ↑", descending: " ↓" }[sorted(key)] || ""))),
     writes ? el("th", { scope: "col" }, el("span", { class: "sr" }, "Actions")) : null);
 }
 
-function rowNode(app, collection, one, remove, share) {
-  const name = one.title || one.source;
+function rowNode(app, collection, one, { remove, share, tick }) {
+  const name = (one.title || one.source).replaceAll("`", "");
   const place = `#/documents/${encodeURIComponent(collection)}/${encodeURIComponent(one.document_id)}`;
   return el("tr", null,
+    app.me.may.write ? el("td", null, el("input", { type: "checkbox", "aria-label": `Choose ${name}`, onchange: (event) => tick(one.document_id, event.target.checked) })) : null,
     el("th", { scope: "row", dir: "auto", class: "document-title" }, el("a", { href: place }, name)),
     el("td", { dir: "auto", class: "soft" }, one.source),
     el("td", null, one.format), el("td", null, one.language === "und" ? "" : one.language), el("td", null, one.version),
     el("td", { class: "number" }, one.chunks.toLocaleString(), el("span", { class: "narrow" }, ` ${count(one.chunks, "passage").replace(/^\S+ /, "")}`)),
-    el("td", { class: "date" }, one.updated_at || dateText(one.indexed_at)),
+    el("td", { class: "date", title: one.updated_at ? null : `read ${dateText(one.indexed_at)}` }, dayText(one.updated_at || one.indexed_at)),
     app.me.may.write ? el("td", { class: "end" },
       el("button", { type: "button", class: "quiet", "aria-label": `Readers of ${name}`, onclick: () => share(one) }, "Readers"),
       el("button", { type: "button", class: "quiet danger-text", "aria-label": `Delete ${name}`, onclick: () => remove(one) }, "Delete")) : null);
