@@ -191,6 +191,10 @@ class Filter(FrozenModel):
         if "metadata" not in self.columns:
             return [first] if first else []
         metadata = _loaded(first)
+        if self.op != "!=" and self.name in _OF_PASSAGES and isinstance(metadata, dict):
+            said = (one.get(self.name) for one in _entries(metadata))
+            found = ["true" if self.name == "deprecated" else str(one) for one in said if one]
+            return [*_values_of(metadata, self.name), *found]
         for name in _DATES.get(self.name, (self.name,)):
             if values := _values_of(metadata, name):
                 return values
@@ -307,6 +311,7 @@ _RETIRED = frozenset({"deprecated", "obsolete", "archived", "retired", "supersed
 _TRUE = frozenset({"true", "yes", "1"})
 THIN_MODULE = 2  # names explained, up to which a module is thinly covered; chosen, not measured
 _WILDCARD = re.compile(r"\.[xX*]$")
+_OF_PASSAGES = frozenset(("type", "since", "deprecated"))  # what names on a page differ in
 _PATH = " › "  # between the headings of a section
 
 
@@ -356,27 +361,53 @@ def coverage_notes(evidence: Iterable[Evidence]) -> list[str]:
 
 def _retired(item: Evidence) -> tuple[str, str]:
     """Return what of a document is deprecated, a name in it or all, and what its notice says."""
-    names, name = _names(item), item.section.rsplit(_PATH, 1)[-1]
-    if name not in names:
+    named = next((one for one in _headings(item) if one.get("deprecated")), None)
+    if named is None:
         return item.source, str(item.metadata.get("deprecation", ""))
-    notices = item.metadata.get("deprecations")
-    listed = notices if isinstance(notices, list) else []
-    place = names.index(name)
-    return f"{name} in {item.source}", str(listed[place]) if place < len(listed) else ""
+    return f"{named['name']} in {item.source}", str(named["deprecated"])
 
 
-def _names(item: Evidence) -> list[str]:
-    names = item.metadata.get("deprecated_names")
-    return names if isinstance(names, list) else []
+def _entries(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a page says of its names; the metadata of other files may hold anything."""
+    listed = metadata.get("entries")
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def _headings(item: Evidence) -> list[dict[str, Any]]:
+    """Return what the page says of the headings above a passage, of the innermost first."""
+    known = {one.get("name"): one for one in reversed(_entries(item.metadata))}
+    return [known[name] for name in reversed(item.section.split(_PATH)) if name in known]
 
 
 def is_deprecated(item: Evidence) -> bool:
     """Tell whether a document says so itself: `deprecated: true`, or a status of that meaning.
 
-    Of a page with several names, one says so of some: the innermost heading is then such a name.
+    Of a page with several names, one says so of some: one of these heads the passage.
     """
-    if item.section.rsplit(_PATH, 1)[-1] in _names(item):
-        return True
     flag = str(item.metadata.get("deprecated", "")).strip().casefold()
     status = str(item.metadata.get("status", "")).strip().casefold()
-    return flag in _TRUE or status in _RETIRED
+    named = any(one.get("deprecated") for one in _headings(item))
+    return named or flag in _TRUE or status in _RETIRED
+
+
+def passage_meets(item: Evidence, filters: Iterable[Filter]) -> bool:
+    """Tell whether a passage meets what its document meets somewhere: type, since, deprecated.
+
+    Each is that of the names above it, or of the page where they have none.
+    """
+    asked = [one for one in filters if one.name in _OF_PASSAGES]
+    if not asked:
+        return True
+    above = _headings(item)
+    whole = [one for one in _entries(item.metadata) if not one.get("anchor")]
+    types = [one["type"] for one in (*above, *whole) if one.get("type")]
+    since = next((one["since"] for one in above if one.get("since")), item.metadata.get("since"))
+    own = {"type": types or item.metadata.get("type"), "since": since,
+           "deprecated": is_deprecated(item) or None}  # fmt: skip
+
+    def meets(one: Filter, metadata: Mapping[str, Any]) -> bool:
+        known = {"source": item.source, "metadata": json.dumps(metadata)}
+        return one.meets(*(known.get(column, "") for column in one.columns))
+
+    # What a document does not meet by its metadata it meets by its format.
+    return all(meets(one, own) or not meets(one, item.metadata) for one in asked)
