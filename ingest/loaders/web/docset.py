@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -112,6 +113,8 @@ class _Docset:
         explained = Counter(
             entry.name.rpartition(".")[0] for entry in set(chain.from_iterable(entries.values()))
         )
+        usual = median([count for module, count in explained.items() if module] or [0])
+        common["usual_names"] = round(usual, 1)
         for name in self._pages:
             shown = self._shown(name)
             if not is_entered(shown):
@@ -234,6 +237,8 @@ def _with_entries(
     if module := module_of(page.title, [one.facts for one in entries]):
         described["module"] = module
         described["module_names"] = explained[module]
+    else:
+        del described["usual_names"]
     own = {one["name"]: one for one in page.metadata.get("entries") or []}
     types = {one.anchor: {"type": one.type} for one in entries if one.anchor and one.type}
     listed = [own.get(one.name, {}) | {k: v for k, v in one.facts.items() if v} for one in entries]
