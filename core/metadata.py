@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -15,7 +14,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from core.errors import CallerError
-from core.types import Evidence, FrozenModel
+from core.types import FrozenModel
 
 ANY_FIELD = "*"  # of a condition: the field that has its words
 TABLE_FORMAT = "table"  # of a record that is a row of a table in a document
@@ -130,6 +129,15 @@ _DATED = re.compile(r"\d{4}(?:-|$)")
 _WORD = re.compile(r"\w+")
 
 
+OF_PASSAGES = frozenset(("type", "since", "deprecated"))  # what names on a page differ in
+
+
+def entries_of(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a page says of its names; the metadata of other files may hold anything."""
+    listed = metadata.get("entries")
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
 class Filter(FrozenModel):
     """Compare one field of a document with a value.
 
@@ -191,8 +199,8 @@ class Filter(FrozenModel):
         if "metadata" not in self.columns:
             return [first] if first else []
         metadata = _loaded(first)
-        if self.op != "!=" and self.name in _OF_PASSAGES and isinstance(metadata, dict):
-            said = (one.get(self.name) for one in _entries(metadata))
+        if self.op != "!=" and self.name in OF_PASSAGES and isinstance(metadata, dict):
+            said = (one.get(self.name) for one in entries_of(metadata))
             found = ["true" if self.name == "deprecated" else str(one) for one in said if one]
             return [*_values_of(metadata, self.name), *found]
         for name in _DATES.get(self.name, (self.name,)):
@@ -305,112 +313,3 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return found if abs(found) != float("inf") and found == found else None
-
-
-_RETIRED = frozenset({"deprecated", "obsolete", "archived", "retired", "superseded"})
-_TRUE = frozenset({"true", "yes", "1"})
-# Share of the names of most modules, up to which one is thinly covered: 12 of the 98 of JAX.
-THIN = 0.25
-_WILDCARD = re.compile(r"\.[xX*]$")
-_OF_PASSAGES = frozenset(("type", "since", "deprecated"))  # what names on a page differ in
-_PATH = " › "  # between the headings of a section
-
-
-def deprecation_notes(evidence: Iterable[Evidence]) -> list[str]:
-    """Warn of what is deprecated, each with its notice, which may name what to use instead."""
-    retired = dict(_retired(item) for item in evidence if is_deprecated(item))
-    named = (f"{name} ({notice})" if notice else name for name, notice in retired.items())
-    return [f"deprecated: {', '.join(sorted(named))}"] if retired else []
-
-
-def newer_versions(evidence: Iterable[Evidence]) -> dict[str, Evidence]:
-    """Return, by chunk id, the same passage of the newest version, where its own is older.
-
-    It is the same by its framework and headings. Versions that cannot be compared give nothing.
-    """
-    found: defaultdict[tuple[str, str, str], list[tuple[Version, Evidence]]] = defaultdict(list)
-    for item in evidence:
-        version = parse_version(item.version)
-        if version is not None:
-            place = (str(item.metadata.get("framework", "")), item.title, item.section)
-            found[place].append((version, item))
-    newer = {}
-    for same in found.values():
-        newest, best = max(same, key=lambda pair: pair[0])
-        newer.update({item.chunk_id: best for version, item in same if version < newest})
-    return newer
-
-
-@lru_cache(maxsize=1024)
-def parse_version(text: str) -> Version | None:
-    """Return a version that can be compared, "2.x" as 2; None for what is none."""
-    try:
-        return Version(_WILDCARD.sub("", text.strip()))
-    except InvalidVersion:
-        return None
-
-
-def coverage_notes(evidence: Iterable[Evidence]) -> list[str]:
-    """Warn of modules of which documentation explains far fewer names than of most others."""
-    named = {}
-    for item in evidence:
-        said = item.metadata
-        count, usual = said.get("module_names"), said.get("usual_names")
-        if isinstance(count, int) and isinstance(usual, int | float) and count <= THIN * usual:
-            named[str(said.get("module"))] = f"{count} of its names, {usual:g} of most modules"
-    shown = ", ".join(f"{name} ({counts})" for name, counts in sorted(named.items()))
-    return [f"thinly covered: the documents explain little of {shown}"] if named else []
-
-
-def _retired(item: Evidence) -> tuple[str, str]:
-    """Return what of a document is deprecated, a name in it or all, and what its notice says."""
-    named = next((one for one in _headings(item) if one.get("deprecated")), None)
-    if named is None:
-        return item.source, str(item.metadata.get("deprecation", ""))
-    return f"{named['name']} in {item.source}", str(named["deprecated"])
-
-
-def _entries(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what a page says of its names; the metadata of other files may hold anything."""
-    listed = metadata.get("entries")
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-
-
-def _headings(item: Evidence) -> list[dict[str, Any]]:
-    """Return what the page says of the headings above a passage, of the innermost first."""
-    known = {one.get("name"): one for one in reversed(_entries(item.metadata))}
-    return [known[name] for name in reversed(item.section.split(_PATH)) if name in known]
-
-
-def is_deprecated(item: Evidence) -> bool:
-    """Tell whether a document says so itself: `deprecated: true`, or a status of that meaning.
-
-    Of a page with several names, one says so of some: one of these heads the passage.
-    """
-    flag = str(item.metadata.get("deprecated", "")).strip().casefold()
-    status = str(item.metadata.get("status", "")).strip().casefold()
-    named = any(one.get("deprecated") for one in _headings(item))
-    return named or flag in _TRUE or status in _RETIRED
-
-
-def passage_meets(item: Evidence, filters: Iterable[Filter]) -> bool:
-    """Tell whether a passage meets what its document meets somewhere: type, since, deprecated.
-
-    Each is that of the names above it, or of the page where they have none.
-    """
-    asked = [one for one in filters if one.name in _OF_PASSAGES]
-    if not asked:
-        return True
-    above = _headings(item)
-    whole = [one for one in _entries(item.metadata) if not one.get("anchor")]
-    types = [one["type"] for one in (*above, *whole) if one.get("type")]
-    since = next((one["since"] for one in above if one.get("since")), item.metadata.get("since"))
-    own = {"type": types or item.metadata.get("type"), "since": since,
-           "deprecated": is_deprecated(item) or None}  # fmt: skip
-
-    def meets(one: Filter, metadata: Mapping[str, Any]) -> bool:
-        known = {"source": item.source, "metadata": json.dumps(metadata)}
-        return one.meets(*(known.get(column, "") for column in one.columns))
-
-    # What a document does not meet by its metadata it meets by its format.
-    return all(meets(one, own) or not meets(one, item.metadata) for one in asked)

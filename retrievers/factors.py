@@ -12,7 +12,7 @@ from core.language.cues import cues
 from core.language.detect import detect_language
 from core.language.entities import entities
 from core.language.identifiers import find_identifiers
-from core.metadata import newer_versions
+from core.passages import newer_versions
 from core.types import Evidence
 from models.entity_tagger import entity_tagger
 from retrievers.fusion import TEXT, VECTOR

@@ -12,7 +12,7 @@ import numpy as np
 
 from core.language.analysis import terms
 from core.language.entities import MAX_CHARACTERS, MAX_WORDS, entities
-from core.metadata import passage_meets
+from core.passages import passage_meets
 from core.trace import StageStep
 from core.types import Evidence
 from models.embeddings import Embedder

@@ -9,7 +9,7 @@ from typing import Literal
 
 from core.language.cues import cues, stopwords
 from core.language.detect import detect_language
-from core.metadata import coverage_notes, deprecation_notes, parse_version
+from core.passages import coverage_notes, deprecation_notes, parse_version
 from core.types import Evidence
 from retrievers.types import Searched
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from core.passages import MODULES
+
 Entry = dict[str, str]  # name, and where known type, anchor, since, deprecated (its notice)
 
 MOST_ENTRIES = 300  # names that the metadata of a page list; chosen, not measured
-MODULES = frozenset(("module", "package", "namespace", "library", "framework"))
 PAGE = ""  # stands for the page itself among its names
 _MOST_NOTICE = 300  # characters of a notice; chosen, not measured
 _SINCE = re.compile(r"(?<![\w.])v?(\d[\w.]*\w|\d)")
@@ -55,15 +56,9 @@ class PageNames:
             self.mark(name, deprecated=" ".join(text.split())[:_MOST_NOTICE])
 
     def metadata(self) -> dict[str, Any]:
-        """Return type, module, entries, since, deprecated (true) and deprecation of the page.
-
-        What is said of a name counts for the page where all others are members of it.
-        """
+        """Return type, module, entries, since, deprecated (true) and deprecation of the page."""
         entries = [{"name": name, **facts} for name, facts in self._facts.items() if name and facts]
-        typed = [one["name"] for one in entries if one.get("type", "module") not in MODULES]
-        first = typed[0] if typed else PAGE
-        alone = all(f"{name}.".startswith(f"{first}.") for name in typed)
-        own = (self._facts.get(first, {}) if alone else {}) | self._facts.get(PAGE, {})
+        own = self._facts.get(PAGE, {})
         types = dict.fromkeys(one["type"] for one in entries if "type" in one)
         found: dict[str, Any] = {
             "type": [*types],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.metadata import coverage_notes, newer_versions
+from core.passages import coverage_notes, newer_versions
 from core.types import Evidence
 
 

@@ -1,9 +1,8 @@
-"""Markdown in its dialects, and notebooks, whose cells hold it."""
+"""Markdown in its dialects."""
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -14,7 +13,6 @@ from markdown_it.token import Token
 
 from ingest.clean import TAG_NAMES
 from ingest.loaders import metadata
-from ingest.loaders.limits import report_damage
 from ingest.loaders.names import VERSIONED, version_note
 from ingest.loaders.outline import SIGN_BYTES, Outline, join_lines, table_text
 from ingest.loaders.text.structured_text import (
@@ -37,6 +35,12 @@ _NOISE = re.compile(
 )
 _NOTE = re.compile(r"\s*/{3,}\s*[\w-]+\s*(?:\|\s*(?P<title>.*))?")
 _MYST = re.compile(r"\s*:{3,}\s*\{[\w:-]+\}\s*(?P<title>.*)")
+_COLONS = re.compile(
+    r"^( *)(```+|~~~+).*?^\1\2[`~]*[ ]*$"
+    r"|^(?P<margin>[ ]*)(?P<colons>:{3,})(?P<info>\{[\w:-]+\}[^\n]*)\n"
+    r"(?P<body>.*?)^(?P=margin)(?P=colons)[ ]*$",
+    re.M | re.S,
+)
 _ADMONITION = re.compile(r"""(\s*)(?:!!!|\?\?\?\+?|===)\s*[\w -]*(?:["'](?P<title>.*)["'])?\s*""")
 _HAS_ADMONITION = re.compile(r"^[ \t]*(?:!!!|\?\?\?\+?|===)[ \t]*[\w\"']", re.M)
 _HEADING_ATTRIBUTES = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
@@ -72,6 +76,18 @@ def strip_lines(content: str) -> str:
         if line:
             kept.append(line)
     return "\n".join(kept)
+
+
+def fence_directives(text: str) -> str:
+    """Write MyST's `:::{name}` as fences, as which the parser knows them; samples stay."""
+    return _COLONS.sub(_fence, text) if ":::{" in text else text
+
+
+def _fence(match: re.Match[str]) -> str:
+    if match["colons"] is None:
+        return match[0]
+    fence = match["margin"] + "~" * len(match["colons"])
+    return f"{fence}{match['info']}\n{match['body']}{fence}"
 
 
 def dedent_admonitions(text: str) -> str:
@@ -189,7 +205,9 @@ def add_markdown(outline: Outline, text: str, *, nesting: int = 0, module: str =
     """Add the blocks of a piece of Markdown to an outline; `module` is what its names are in."""
     env: dict[str, Any] = {}
     md = _parser()
-    _Walk(outline, md, env, nesting, module).run(md.parse(dedent_admonitions(text), env))
+    _Walk(outline, md, env, nesting, module).run(
+        md.parse(dedent_admonitions(fence_directives(text)), env)
+    )
 
 
 @cache
@@ -325,7 +343,7 @@ class _Walk:
         elif name == "eval-rst":
             add_restructured_text(self._outline, content, module=self._module)
         elif name in CODE_DIRECTIVES or name == "math":
-            self._outline.add(content.rstrip(), "code")
+            self._outline.add(content.strip("\n").rstrip(), "code")
         elif name == "list-table":
             self._outline.add(content.rstrip(), "table")
 
@@ -355,54 +373,3 @@ _HANDLERS = {
     **dict.fromkeys(("fence", "code_block"), _Walk.code),
     "html_block": _Walk.html,
 }
-
-
-_MAX_OUTPUT = 500  # characters; a longer one is data; chosen, not measured
-
-
-def load_notebook(relative: str, text: str) -> Iterator[ParsedDocument]:
-    """Yield the one document of a notebook."""
-    import nbformat  # as slow to import as all the rest, and Markdown does without
-
-    with report_damage("not a readable notebook"), warnings.catch_warnings():
-        # It warns of missing cell ids, which cost us nothing.
-        warnings.simplefilter("ignore")
-        book = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
-    outline = Outline()
-    for cell in book.cells:
-        _add_cell(outline, cell)
-    described = _metadata(book.metadata)
-    titles = described.get("title"), outline.first_heading
-    yield ParsedDocument.of_file(relative, "notebook", outline.finish(), described, *titles)
-
-
-def _add_cell(outline: Outline, cell: Any) -> None:  # noqa: ANN401 (nbformat has no cell type)
-    source = _join_value(cell.get("source"))
-    kind = cell.get("cell_type")
-    if kind == "markdown":
-        add_markdown(outline, source)
-    elif kind == "code":
-        outline.add(source.rstrip(), "code")
-        for output in cell.get("outputs") or []:
-            shown = _join_value(output.get("text") or (output.get("data") or {}).get("text/plain"))
-            # Long outputs are arrays and logs; tracebacks come under another name.
-            if 0 < len(shown) <= _MAX_OUTPUT:
-                outline.add(f"Output:\n{shown.rstrip()}", "code")
-    else:
-        outline.prose(source)
-
-
-def _join_value(value: object) -> str:
-    """Return a multi-line string, which old notebooks keep as a list of lines."""
-    return "".join(map(str, value)) if isinstance(value, list) else str(value or "")
-
-
-def _metadata(raw: Any) -> dict[str, Any]:  # noqa: ANN401
-    found = metadata.normalise(
-        {key: raw.get(key) for key in ("title", "authors", "tags", "date") if raw.get(key)}
-    )
-    kernel = raw.get("kernelspec") or {}
-    language = (raw.get("language_info") or {}).get("name") or kernel.get("language")
-    # "language" is the language of the text in every other format.
-    found |= {"programming_language": language, "kernel": kernel.get("name")}
-    return {key: value for key, value in found.items() if value}

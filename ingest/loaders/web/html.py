@@ -164,6 +164,7 @@ _INLINE = frozenset(
     "ruby s samp small span strike strong sub sup time tt u var wbr -text".split()
 )
 _IS = ": "
+_MODULE = "module-"  # before its name in the anchor of the page of a module, by Sphinx
 _CODE_INLINE = frozenset(("code", "tt", "kbd", "samp"))
 _MARKS = "¶# \u200b\n"  # behind headings, for links to them
 _PERMALINKS = frozenset(("¶", "#", "🔗", "[source]", "[edit]", "[]"))
@@ -209,7 +210,7 @@ class HtmlWalk:
             elif tag not in _INLINE:
                 self._flush(term=tag == "dt" and not entering)
                 if tag == "dl" and not entering and self._lists.pop():
-                    self._outline.close(self._level)
+                    self._outline.close(self._level + 1)
                 if entering and tag == "li":
                     if self._item.endswith(_IS):  # the list is the definition of a term
                         self._outline.prose(self._item.rstrip(), tight=True)
@@ -244,10 +245,7 @@ class HtmlWalk:
             self._label = self._label_of(node)
             return True
         elif tag in _HEADINGS:
-            self._flush()
-            text = text_of(node).rstrip(_MARKS)
-            self._outline.heading(_HEADINGS[tag], text)
-            self._outline.names.mark(" ".join(text.split()), anchor=_anchor(node))
+            self._add_heading(node, _HEADINGS[tag])
         elif tag == "pre":
             self._flush()
             self._outline.add(text_of(node).strip("\n").rstrip(), "code")
@@ -266,6 +264,14 @@ class HtmlWalk:
                 self._lists.append(is_definition_list(node))
             return True
         return False
+
+    def _add_heading(self, node: LexborNode, level: int) -> None:
+        self._flush()
+        text, anchor = text_of(node).rstrip(_MARKS), _anchor(node)
+        self._outline.heading(level, text)
+        self._outline.names.mark(" ".join(text.split()), anchor=anchor)
+        if anchor.startswith(_MODULE):
+            self._outline.names.mark(anchor.removeprefix(_MODULE), type="module")
 
     @property
     def _level(self) -> int:
@@ -328,7 +334,7 @@ class HtmlWalk:
         text = re.sub(r" *\x00[\x00 ]*\x00 *", "\n\n", text)
         text = re.sub(r" *\x00 *", "\n", text).strip()
         if text and term:
-            self._item += text + _IS
+            self._item += text.rstrip(": ") + _IS
         elif text:
             self._outline.prose(self._item + text, tight=bool(self._item))
             self._item = ""
