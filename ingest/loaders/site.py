@@ -23,18 +23,14 @@ _RELEASE = re.compile(
     r"(.*?[^\W\d_].*?)[\s_-]+v?(?:ersion\s)?(\d{1,2}|\d+(?:\.\d+)+(?:[-.]?(?:rc|a|b|dev|post)\d*)?)",
     re.I,
 )
-# What names a project in the files by which sites are built, and its version.
+# What names a project, and its version, in the files by which sites are built.
 _FILES = {
-    "conf.py": (
-        re.compile(r"^project\s*=\s*u?['\"]([^'\"\n]+)", re.M),
-        re.compile(r"^release\s*=\s*u?['\"]([^'\"\n]+)|^version\s*=\s*u?['\"]([^'\"\n]+)", re.M),
-    ),
-    "mkdocs.yml": (re.compile(r"^site_name:\s*['\"]?([^'\"#\n]+)", re.M), None),
-    **dict.fromkeys(
-        ("docusaurus.config.js", "docusaurus.config.ts"),
-        (re.compile(r"^\s*title:\s*['\"`]([^'\"`\n]+)", re.M), None),
-    ),
-}
+    "conf.py": (r"^project\s*=\s*u?['\"]([^'\"\n]+)", r"^release\s*=\s*u?['\"]([^'\"\n]+)",
+                r"^version\s*=\s*u?['\"]([^'\"\n]+)"),
+    "mkdocs.yml": (r"^site_name:\s*['\"]?([^'\"#\n]+)",),
+    **dict.fromkeys(("docusaurus.config.js", "docusaurus.config.ts"),
+                    (r"^\s*title:\s*['\"`]([^'\"`\n]+)",)),
+}  # fmt: skip
 _FORMATS = frozenset(("text", "markdown", "notebook", "python", "html"))
 
 
@@ -76,12 +72,17 @@ def configured_site(path: Path, relative: str) -> Site:
     `relative` is the name of the file below what was given; folders above that are not looked at.
     """
     for folder in [*path.parents][: len(PurePosixPath(relative).parts)]:
-        for name, (called, numbered) in _FILES.items():
+        for name, patterns in _FILES.items():
             if text := _beginning(folder / name):
-                project, release = called.search(text), numbered and numbered.search(text)
-                if project:
-                    return _site(project[1].strip(), release[1] or release[2] if release else "")
+                found = [_stated(pattern, text) for pattern in patterns]
+                if found[0]:
+                    return _site(found[0], next(filter(None, found[1:]), ""))
     return {}
+
+
+def _stated(pattern: str, text: str) -> str:
+    match = re.search(pattern, text, re.M)
+    return match[1].strip() if match else ""
 
 
 def _beginning(path: Path) -> str:
