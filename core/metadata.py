@@ -199,10 +199,9 @@ class Filter(FrozenModel):
         if "metadata" not in self.columns:
             return [first] if first else []
         metadata = _loaded(first)
-        if self.op != "!=" and self.name in OF_PASSAGES and isinstance(metadata, dict):
-            said = (one.get(self.name) for one in entries_of(metadata))
-            found = ["true" if self.name == "deprecated" else str(one) for one in said if one]
-            return [*_values_of(metadata, self.name), *found]
+        if self.op != "!=" and self.name == "deprecated" and isinstance(metadata, dict):
+            partly = ["true"] * any(one.get("deprecated") for one in entries_of(metadata))
+            return partly or _values_of(metadata, self.name)
         for name in _DATES.get(self.name, (self.name,)):
             if values := _values_of(metadata, name):
                 return values

@@ -17,6 +17,7 @@ from core.types import Evidence
 # Types of names that a whole page is about.
 MODULES = frozenset(("module", "package", "namespace", "library", "framework"))
 _RETIRED = frozenset({"deprecated", "obsolete", "archived", "retired", "superseded"})
+IN_PART = "in part"  # deprecated: some of the names of a page
 _TRUE = frozenset({"true", "yes", "1"})
 # Share of the names of most modules, up to which one is thinly covered: 12 of the 98 of JAX.
 THIN = 0.25
@@ -112,7 +113,11 @@ def passage_meets(item: Evidence, filters: Iterable[Filter]) -> bool:
     page = (one for one in entries_of(item.metadata) if not one.get("anchor"))
     whole = [one["type"] for one in page if one.get("type")]  # such as the guide of its sections
     types += [one for one in whole if not types or one not in MODULES]
-    since = next((one["since"] for one in above if one.get("since")), item.metadata.get("since"))
+    others = {one.get("since") for one in entries_of(item.metadata)}
+    stated = item.metadata.get("since")
+    listed = stated if isinstance(stated, list) else [stated]
+    since = next((one["since"] for one in above if one.get("since")), None)
+    since = since or [one for one in listed if one not in others]
     own = {"type": types or item.metadata.get("type"), "since": since,
            "deprecated": is_deprecated(item) or None}  # fmt: skip
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from core.passages import MODULES
+from core.passages import IN_PART, MODULES
 
 Entry = dict[str, str]  # name, and where known type, anchor, since, deprecated (its notice)
 
@@ -56,15 +56,21 @@ class PageNames:
             self.mark(name, deprecated=" ".join(text.split())[:_MOST_NOTICE])
 
     def metadata(self) -> dict[str, Any]:
-        """Return type, module, entries, since, deprecated (true) and deprecation of the page."""
+        """Return type, module, entries, since, deprecated and deprecation of the page.
+
+        Types and versions are those of all its names; `deprecated` is true where the page is.
+        """
         entries = [{"name": name, **facts} for name, facts in self._facts.items() if name and facts]
         own = self._facts.get(PAGE, {})
         types = dict.fromkeys(one["type"] for one in entries if "type" in one)
+        since = dict.fromkeys(one["since"] for one in (own, *entries) if "since" in one)
+        partly = any("deprecated" in one for one in entries)
         found: dict[str, Any] = {
             "type": [*types],
             "module": module_of("", entries) if types else "",
             "entries": bounded(entries),
-            "since": own.get("since"),
+            "since": [*since],
+            "deprecated": IN_PART if partly else "",
         }
         if notice := own.get("deprecated"):
             found |= {"deprecated": True, "deprecation": notice}
