@@ -66,7 +66,7 @@ def test_each_name_is_a_section_with_its_signature() -> None:
     assert texts["kite.air › kite.air.Kite", "text"] == (
         "kite.air.Kite(size, colour='red')\n\nA kite.\n\nArgs:\n- size: How large it is."
     )
-    assert "- length: how much" in texts["kite.air › kite.air.Kite.reel", "text"]
+    assert "- length – how much" in texts["kite.air › kite.air.Kite.reel", "text"]
     assert "nobody" not in str(texts)
 
 

@@ -86,8 +86,8 @@ Throw a box.
 """
 STACK = (
     "heron.shelf.stack(box, *, height=4)\n\nPut a box on top.\n\n"
-    "Parameters:\n- box (Box): the box, of any size\n- height (int): levels at most\n\n"
-    "Returns: the level\n\nRaises:\n- FullError: when there is no room\n\nNew in version 2.2."
+    "Parameters:\n- box (Box) – the box, of any size\n- height (int) – levels at most\n\n"
+    "Returns: the level\n\nRaises: FullError – when there is no room\n\nNew in version 2.2."
 )
 
 

@@ -36,6 +36,7 @@ _DEFINES = re.compile(
 )
 # Fields of a signature, as ":param int size: how large", and what heads them.
 _FIELD = re.compile(r"\s*:(\w+)(?: +([^:\n]+))?:(?: +|$)")
+_IS = " – "  # between a field and its text, as HTML pages show it
 _FIELDS = {
     **dict.fromkeys(("param", "parameter", "arg", "argument", "key", "keyword"), "Parameters"),
     **dict.fromkeys(("raises", "raise", "except", "exception"), "Raises"),
@@ -245,7 +246,7 @@ def fields_at(lines: list[str], at: int) -> tuple[str, int] | None:
             types[named] = text
         elif named:
             types.update({named: kind} if kind else {})
-            groups.setdefault(label, []).append(f"{named}: {text}")
+            groups.setdefault(label, []).append(f"{named}{_IS}{text}")
         else:
             groups.setdefault(label, []).append(text)
         end = after
@@ -254,15 +255,15 @@ def fields_at(lines: list[str], at: int) -> tuple[str, int] | None:
     shown = []
     for label, items in groups.items():
         typed = (_with_type(item, types) for item in items)
-        listed = label in ("Parameters", "Raises", "Variables")
+        listed = label in ("Parameters", "Variables") or len(items) > 1
         shown.append(f"{label}:\n" + "\n".join(f"- {one}" for one in typed) if listed
                      else f"{label}: {' '.join(items)}")  # fmt: skip
     return "\n\n".join(shown), end
 
 
 def _with_type(item: str, types: dict[str, str]) -> str:
-    named, colon, text = item.partition(":")
-    return f"{named} ({types[named]}){colon}{text}" if named in types else item
+    named, sign, text = item.partition(_IS)
+    return f"{named} ({types[named]}){sign}{text}" if named in types else item
 
 
 def _full_name(name: str, module: str) -> str:
