@@ -277,3 +277,15 @@ def test_a_page_that_fits_all_over_goes_before_a_passing_mention(index) -> None:
 def test_an_amount_that_is_none_is_refused(index, given: str) -> None:
     with pytest.raises(ValueError, match="NAME=AMOUNT"):
         index(**{AMOUNTS: [given]})
+
+
+def test_each_of_several_versions_that_are_named_is_the_right_one(index) -> None:
+    evidence = [
+        hit("other", score=0.6, version="3.7"),
+        hit("first", score=0.5, version="2.1"),
+        hit("second", score=0.4, version="2.5"),
+    ]
+    question = "What differs between version 2.1 and version 2.5?"
+    after, _ = factors(searched(index(), question), evidence)
+    assert ids(after) == ["first", "second", "other"]
+    assert version_notes(searched(index(), question), evidence[1:]) == []
