@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -15,7 +14,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from core.errors import CallerError
-from core.types import Evidence, FrozenModel
+from core.types import FrozenModel
 
 ANY_FIELD = "*"  # of a condition: the field that has its words
 TABLE_FORMAT = "table"  # of a record that is a row of a table in a document
@@ -130,6 +129,15 @@ _DATED = re.compile(r"\d{4}(?:-|$)")
 _WORD = re.compile(r"\w+")
 
 
+OF_PASSAGES = frozenset(("type", "since", "deprecated"))  # what names on a page differ in
+
+
+def entries_of(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a page says of its names; the metadata of other files may hold anything."""
+    listed = metadata.get("entries")
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
 class Filter(FrozenModel):
     """Compare one field of a document with a value.
 
@@ -191,6 +199,9 @@ class Filter(FrozenModel):
         if "metadata" not in self.columns:
             return [first] if first else []
         metadata = _loaded(first)
+        if self.op != "!=" and self.name == "deprecated" and isinstance(metadata, dict):
+            partly = ["true"] * any(one.get("deprecated") for one in entries_of(metadata))
+            return partly or _values_of(metadata, self.name)
         for name in _DATES.get(self.name, (self.name,)):
             if values := _values_of(metadata, name):
                 return values
@@ -301,82 +312,3 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return found if abs(found) != float("inf") and found == found else None
-
-
-_RETIRED = frozenset({"deprecated", "obsolete", "archived", "retired", "superseded"})
-_TRUE = frozenset({"true", "yes", "1"})
-THIN_MODULE = 2  # names explained, up to which a module is thinly covered; chosen, not measured
-_WILDCARD = re.compile(r"\.[xX*]$")
-_PATH = " › "  # between the headings of a section
-
-
-def deprecation_notes(evidence: Iterable[Evidence]) -> list[str]:
-    """Warn of what is deprecated, each with its notice, which may name what to use instead."""
-    retired = dict(_retired(item) for item in evidence if is_deprecated(item))
-    named = (f"{name} ({notice})" if notice else name for name, notice in retired.items())
-    return [f"deprecated: {', '.join(sorted(named))}"] if retired else []
-
-
-def newer_versions(evidence: Iterable[Evidence]) -> dict[str, Evidence]:
-    """Return, by chunk id, the same passage of the newest version, where its own is older.
-
-    It is the same by its framework and headings. Versions that cannot be compared give nothing.
-    """
-    found: defaultdict[tuple[str, str, str], list[tuple[Version, Evidence]]] = defaultdict(list)
-    for item in evidence:
-        version = parse_version(item.version)
-        if version is not None:
-            place = (str(item.metadata.get("framework", "")), item.title, item.section)
-            found[place].append((version, item))
-    newer = {}
-    for same in found.values():
-        newest, best = max(same, key=lambda pair: pair[0])
-        newer.update({item.chunk_id: best for version, item in same if version < newest})
-    return newer
-
-
-@lru_cache(maxsize=1024)
-def parse_version(text: str) -> Version | None:
-    """Return a version that can be compared, "2.x" as 2; None for what is none."""
-    try:
-        return Version(_WILDCARD.sub("", text.strip()))
-    except InvalidVersion:
-        return None
-
-
-def coverage_notes(evidence: Iterable[Evidence]) -> list[str]:
-    """Warn of modules of which documentation explains next to nothing."""
-    counts = {
-        str(item.metadata.get("module")): item.metadata.get("module_names") for item in evidence
-    }
-    thin = {name: count for name, count in counts.items() if isinstance(count, int)}
-    named = [f"{name} ({n} of its names)" for name, n in sorted(thin.items()) if n <= THIN_MODULE]
-    return [f"thinly covered: the documents explain little of {', '.join(named)}"] if named else []
-
-
-def _retired(item: Evidence) -> tuple[str, str]:
-    """Return what of a document is deprecated, a name in it or all, and what its notice says."""
-    names, name = _names(item), item.section.rsplit(_PATH, 1)[-1]
-    if name not in names:
-        return item.source, str(item.metadata.get("deprecation", ""))
-    notices = item.metadata.get("deprecations")
-    listed = notices if isinstance(notices, list) else []
-    place = names.index(name)
-    return f"{name} in {item.source}", str(listed[place]) if place < len(listed) else ""
-
-
-def _names(item: Evidence) -> list[str]:
-    names = item.metadata.get("deprecated_names")
-    return names if isinstance(names, list) else []
-
-
-def is_deprecated(item: Evidence) -> bool:
-    """Tell whether a document says so itself: `deprecated: true`, or a status of that meaning.
-
-    Of a page with several names, one says so of some: the innermost heading is then such a name.
-    """
-    if item.section.rsplit(_PATH, 1)[-1] in _names(item):
-        return True
-    flag = str(item.metadata.get("deprecated", "")).strip().casefold()
-    status = str(item.metadata.get("status", "")).strip().casefold()
-    return flag in _TRUE or status in _RETIRED

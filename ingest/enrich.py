@@ -149,9 +149,10 @@ def enrich(
             )
         )
     metadata = document.metadata
-    if "framework" in metadata:  # of a docset: what its pages are filtered and studied by
-        tokens = sum(chunk.tokens for chunk in chunks)
-        metadata = {**metadata, "total_chunks": len(chunks), "tokens": tokens}
+    if "framework" in metadata:  # of documentation: what its pages are filtered and studied by
+        tokens, density = sum(chunk.tokens for chunk in chunks), _code_density(document)
+        counted = {"total_chunks": len(chunks), "tokens": tokens, "code_density": density}
+        metadata = {**metadata, **counted}
     return DocumentRow(
         key=document_key(collection, own),
         document_id=own,
@@ -171,6 +172,12 @@ def enrich(
         body_hash=body,
         alias="" if own == document.document_id else document.document_id,
     )
+
+
+def _code_density(document: ParsedDocument) -> float:
+    whole = sum(len(block.text) for block in document.blocks)
+    code = sum(len(block.text) for block in document.blocks if block.kind == "code")
+    return round(code / whole, 2) if whole else 0.0
 
 
 def _anchors(metadata: Mapping[str, Any]) -> dict[str, str]:

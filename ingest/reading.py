@@ -18,6 +18,7 @@ from ingest.enrich import body_hash, chunk_id, document_hash
 from ingest.known import NAMED, Known, RunIndex
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import SECTION_SEPARATOR
+from ingest.loaders.site import configured_site
 from ingest.sandbox.pool import Sandbox
 from ingest.steps import Batch, Parsed, Relabelled
 from ingest.summary import ReadFile, Summary
@@ -235,6 +236,7 @@ class Reader:
             # A file of records may be larger than others: none that is read goes unread here.
             max(self._limits.max_file_mb, self._limits.max_records_mb),
             *self._reading.decisive,
+            configured_site(source.path, source.relative),
         )
         file = ReadFile(source, path, print_, relative, "" if name == relative else name)
         if (row := self._known.unchanged(relative, print_)) is not None:

@@ -16,6 +16,7 @@ from ingest.discover import SourceFile
 from ingest.enrich import language_of
 from ingest.loaders.limits import LoadLimits, unreadable
 from ingest.loaders.records.record_fields import LONG, write_value
+from ingest.loaders.site import configured_site, with_site
 from ingest.loaders.text.plain_text import text_header
 from ingest.sandbox.pool import Sandbox
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
@@ -35,7 +36,9 @@ def load(file: SourceFile, limits: LoadLimits, sandbox: Sandbox) -> Iterator[Loa
         mode = file.path.stat().st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a docset is a folder
             raise DocumentError("not a regular file")  # to open a pipe could take for ever
-        yield from sandbox.parse(file.path, file.relative, limits)
+        site = configured_site(file.path, file.relative)
+        for item in sandbox.parse(file.path, file.relative, limits):
+            yield with_site(item, site)
     except DocumentError as error:
         yield LoadFailure(path=file.relative, reason=error.rule)
     except OSError as error:

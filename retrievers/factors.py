@@ -12,12 +12,12 @@ from core.language.cues import cues
 from core.language.detect import detect_language
 from core.language.entities import entities
 from core.language.identifiers import find_identifiers
-from core.metadata import newer_versions
+from core.passages import newer_versions
 from core.types import Evidence
 from models.entity_tagger import entity_tagger
 from retrievers.fusion import TEXT, VECTOR
 from retrievers.types import Searched
-from retrievers.versions import asked_version, version_distance
+from retrievers.versions import asked_versions, nearest_version
 
 LINK_LINES = 8  # a list of links has at least this many lines: judged, not fitted
 LINK_WIDTH = 60  # characters of such a line at most
@@ -134,15 +134,15 @@ def _near_enough(searched: Searched, evidence: list[Evidence], cut: float) -> li
 def _by_version(
     searched: Searched, evidence: list[Evidence], amounts: Mapping[str, float]
 ) -> Iterable[Factor]:
-    asked = asked_version(searched, evidence)
-    if asked and not any(version_distance(asked, one.version) == "exact" for one in evidence):
+    asked = asked_versions(searched, evidence)
+    if asked and not any(nearest_version(asked, one.version)[1] == "exact" for one in evidence):
         amounts = FACTOR_AMOUNTS  # none is the right one: a profile's own would lift other products
 
     def version(item: Evidence) -> tuple[str, float]:
-        distance = item.version and version_distance(asked, item.version)
+        nearest, distance = nearest_version(asked, item.version) if item.version else ("", None)
         if not distance:
             return "", 0.0
-        return f"version {asked} {distance}", amounts[f"version_{distance}"]
+        return f"version {nearest} {distance}", amounts[f"version_{distance}"]
 
     return [version if asked else _older(evidence, amounts["version_older"])]
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from core.language.analysis import terms
 from core.language.entities import MAX_CHARACTERS, MAX_WORDS, entities
+from core.passages import passage_meets
 from core.trace import StageStep
 from core.types import Evidence
 from models.embeddings import Embedder
@@ -329,16 +330,18 @@ def _hydrate(
     index: Index, query: Query, ranked: Ranked, count: int, found: RetrievalResult
 ) -> list[Evidence]:
     """Read the best chunks from the catalogue under the caller's rights; others are withheld."""
-    best = ranked.ranking[:count]
+    where = query.auth.where
+    best = ranked.ranking if where else ranked.ranking[:count]
     permitted = index.catalogue.evidence(
         query.auth, index.collection.id, [key for key, _ in best], query.sources
     )
     found.hidden += len(best) - len(permitted)
     evidence = []
     for key, score in best:
-        if key in permitted:
+        if key in permitted and passage_meets(permitted[key], where):
             scores = {name: raw[key] for name, raw in ranked.channels.items() if key in raw}
             update = {"score": score, "scores": scores, "query": query.text}
             evidence.append(permitted[key].model_copy(update=update))
     # Equal scores fall by source and place, not by chunk ids, which differ between directories.
-    return sorted(evidence, key=lambda item: (-item.score, item.source, item.ordinal))
+    evidence.sort(key=lambda item: (-item.score, item.source, item.ordinal))
+    return evidence[:count]

@@ -9,7 +9,7 @@ from typing import Literal
 
 from core.language.cues import cues, stopwords
 from core.language.detect import detect_language
-from core.metadata import coverage_notes, deprecation_notes, parse_version
+from core.passages import coverage_notes, deprecation_notes, parse_version
 from core.types import Evidence
 from retrievers.types import Searched
 
@@ -26,8 +26,8 @@ _LAST_WORD = re.compile(r"([^\W\d_]{2,})[\s-]*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
 
 
-def asked_version(searched: Searched, evidence: Sequence[Evidence]) -> str:
-    """Return the version that the question or else the caller's policy asks about, "" for none.
+def asked_versions(searched: Searched, evidence: Sequence[Evidence]) -> list[str]:
+    """Return the versions that the question or else the caller's policy asks about.
 
     A number is a version when "v" or a word such as "version" stands by it or when evidence
     declares it; also when nothing that it could count follows and a preposition, or a name from
@@ -35,10 +35,12 @@ def asked_version(searched: Searched, evidence: Sequence[Evidence]) -> str:
     """
     query = searched.query
     declared = [item for item in evidence if item.version]
-    for match in _NUMBER.finditer(query.text):
-        if _is_version(query.text, match, query.language, declared):
-            return match.group("number")
-    return query.auth.asked_version
+    named = [
+        match.group("number")
+        for match in _NUMBER.finditer(query.text)
+        if _is_version(query.text, match, query.language, declared)
+    ]
+    return named or list(filter(None, [query.auth.asked_version]))
 
 
 def _is_version(
@@ -87,19 +89,26 @@ def version_distance(asked: str, declared: str) -> Distance | None:
     return "near" if major and abs(one.minor - other.minor) <= NEAR_RELEASES else "far"
 
 
+def nearest_version(asked: Sequence[str], declared: str) -> tuple[str, Distance | None]:
+    """Return the version asked about that is nearest to a declared one, and how far it is."""
+    order: list[Distance | None] = ["exact", "near", "far", None]
+    pairs = [(one, version_distance(one, declared)) for one in asked]
+    return min(pairs, key=lambda pair: order.index(pair[1]))
+
+
 def version_notes(searched: Searched, evidence: Sequence[Evidence]) -> list[str]:
     """Warn of evidence of another version than the one asked for, and of deprecated documents.
 
     And where the best of it is of a module that the documents hardly explain.
     """
     notes: list[str] = []
-    asked = asked_version(searched, evidence)
+    asked = asked_versions(searched, evidence)
     others = Counter(
         item.version
         for item in evidence
-        if asked and item.version and version_distance(asked, item.version) != "exact"
+        if asked and item.version and nearest_version(asked, item.version)[1] != "exact"
     )
     if others:
         listed = ", ".join(f"{version} ({count})" for version, count in sorted(others.items()))
-        notes.append(f"asked about version {asked}, but found version {listed}")
+        notes.append(f"asked about version {', '.join(asked)}, but found version {listed}")
     return [*notes, *deprecation_notes(evidence), *coverage_notes(evidence[:1])]

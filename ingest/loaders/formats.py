@@ -117,7 +117,7 @@ FORMATS = {
     "text": Format("text.plain_text", (".txt", ".text", ".rst", ".org", ".log"), text_share=2),
     "python": Format("text.docstrings", (".py", ".pyi"), text_share=20),
     "html": Format("web.html", (".html", ".htm", ".xhtml"), text_share=20),
-    "notebook": Format("text.markdown", (".ipynb",), "load_notebook", text_share=20),
+    "notebook": Format("text.notebook", (".ipynb",), text_share=20),
     "pdf": Format("pdf", (".pdf",)),
     "scan": Format("image", (".tif", ".tiff")),
     "image": Format("image", (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"), named=True),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
+from ingest.loaders.names import PAGE, PageNames
 from ingest.types import Block, BlockKind
 
 # Of a picture's text in UTF-8: some words, or eight Chinese signs. So short it is a sign or a
@@ -128,15 +128,6 @@ _MAX_SECTION = 300  # characters; chosen, not measured
 _MAX_HEADING = 200  # characters; a longer one is a paragraph; chosen, not measured
 
 
-MOST_ENTRIES = 300  # names that the metadata of a page list; chosen, not measured
-
-
-def entries_of(anchors: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return headings with their anchors as the metadata of a page list them."""
-    found = [{"name": name, "anchor": anchor} for name, anchor in anchors.items()]
-    return found[:MOST_ENTRIES]
-
-
 class Outline:
     """Gather prose, code and tables in reading order.
 
@@ -146,7 +137,7 @@ class Outline:
 
     def __init__(self, page: int | None = None) -> None:
         self.first_heading = ""
-        self.anchors: dict[str, str] = {}
+        self.names = PageNames()
         self._page = page
         self._path: list[tuple[int, str]] = []
         self._blocks: list[Block] = []
@@ -172,6 +163,13 @@ class Outline:
         """End the open sections of this level and deeper ones."""
         self._flush()
         self._path = [entry for entry in self._path if entry[0] < level]
+
+    def note(self, directive: str, text: str) -> None:
+        """Take what a notice of versions says for the name, or else the section, it stands in."""
+        open_names = [name for _, name in self._path]
+        below = open_names[-1] if len(open_names) > 1 else PAGE
+        name = next((name for name in reversed(open_names) if name in self.names), below)
+        self.names.note(name, directive, text)
 
     def prose(self, text: str, *, tight: bool = False) -> None:
         """Add a paragraph; a tight one (list item) follows the previous line directly."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.metadata import coverage_notes, newer_versions
+from core.passages import coverage_notes, newer_versions
 from core.types import Evidence
 
 
@@ -27,14 +27,16 @@ def test_the_newest_of_the_same_passage_is_found() -> None:
     assert {key: one.chunk_id for key, one in newer.items()} == {"a": "c", "b": "c"}
 
 
-def test_a_module_with_few_names_is_thinly_covered() -> None:
+def test_a_module_with_far_fewer_names_than_most_is_thinly_covered() -> None:
     found = [
-        passage("a", "", module="kite.air", module_names=2),
-        passage("b", "", module="kite.air", module_names=2),
-        passage("c", "", module="kite", module_names=3),
+        passage("a", "", module="kite.air", module_names=2, usual_names=9.5),
+        passage("b", "", module="kite.air", module_names=2, usual_names=9.5),
+        passage("c", "", module="kite", module_names=3, usual_names=9.5),
+        passage("small", "", module="rope", module_names=1, usual_names=2),
         passage("d", "", module="kite.sea"),
     ]
     assert coverage_notes(found) == [
-        "thinly covered: the documents explain little of kite.air (2 of its names)"
+        "thinly covered: the documents explain little of kite.air"
+        " (2 of its names, 9.5 of most modules)"
     ]
     assert coverage_notes(found[2:]) == []

@@ -17,7 +17,7 @@ from core.auth import AuthContext
 from core.metadata import parse_filters
 from ingest.discover import discover
 from ingest.loaders.outline import Outline
-from ingest.loaders.text.plain_text import add_restructured_text
+from ingest.loaders.text.structured_text import add_restructured_text
 from ingest.loaders.web import html
 from ingest.summary import Summary
 from ingest.types import LoadFailure, ParsedDocument
@@ -73,10 +73,9 @@ def test_pages_have_what_the_index_and_the_properties_say(
     )
     assert module.title == "kite module"
     assert (guide.metadata["type"], guide.metadata["version"]) == (["guide"], "2.1.0")
-    assert module.metadata["deprecated_names"] == ["kite.cos"]
-    assert module.metadata["deprecations"] == [
-        "Deprecated since version 2.0: Use kite.cosine instead."
-    ]
+    notices = {one["name"]: one.get("deprecated") for one in module.metadata["entries"]}
+    assert notices["kite.cos"] == "Deprecated since version 2.0: Use kite.cosine instead."
+    assert not notices["kite.sin"] and module.metadata["deprecated"] == "in part"
 
 
 def test_a_function_is_a_section_with_signature_parameters_and_code(tmp_path: Path) -> None:

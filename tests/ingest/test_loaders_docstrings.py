@@ -66,7 +66,7 @@ def test_each_name_is_a_section_with_its_signature() -> None:
     assert texts["kite.air › kite.air.Kite", "text"] == (
         "kite.air.Kite(size, colour='red')\n\nA kite.\n\nArgs:\n- size: How large it is."
     )
-    assert "- length: how much" in texts["kite.air › kite.air.Kite.reel", "text"]
+    assert "- length – how much" in texts["kite.air › kite.air.Kite.reel", "text"]
     assert "nobody" not in str(texts)
 
 
@@ -79,8 +79,11 @@ def test_numpy_sections_are_lists(tmp_path: Path) -> None:
 def test_lines_are_anchors_and_notices_are_read(tmp_path: Path) -> None:
     document = only(tmp_path / "air.py", SOURCE.encode())
     assert address_of("air.py", "air › air.fly", document.metadata) == "air.py#L4"
-    assert document.metadata["deprecated_names"] == ["air.fly", "air.Kite.pull"]
-    assert document.metadata["deprecations"] == ["2.0 Use :func:`soar` instead.", "use reel"]
+    said = {one["name"]: one.get("deprecated") for one in document.metadata["entries"]}
+    assert {name: notice for name, notice in said.items() if notice} == {
+        "air.fly": "Deprecated since version 2.0: Use `soar` instead.",
+        "air.Kite.pull": "Deprecated: use reel",
+    }
 
 
 def test_source_without_docstrings_is_no_document(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from stage_builders import ANN, hit, ids, searched
 
 from core.fields.retrieval import FACTOR_AMOUNTS
 from retrievers.factors import code_share, factors, is_index_page
-from retrievers.versions import asked_version, version_distance, version_notes
+from retrievers.versions import asked_versions, version_distance, version_notes
 
 AMOUNTS = "selection.factor_amounts"
 CODE = "import os\nx = os.getcwd()\nprint(x)"
@@ -64,17 +64,17 @@ def test_versions_are_compared_by_their_numbers(asked, declared, distance) -> No
 )
 def test_the_version_that_a_question_asks_about(index, question, asked) -> None:
     evidence = [hit("a", version="2.2", title="Gizmo guide"), hit("b")]
-    assert asked_version(searched(index(), question), evidence) == asked
+    assert asked_versions(searched(index(), question), evidence) == asked.split()
 
 
 def test_without_documents_of_versions_a_decimal_is_a_number(index) -> None:
-    assert asked_version(searched(index(), "What is in 2.1?"), [hit("a")]) == ""
+    assert asked_versions(searched(index(), "What is in 2.1?"), [hit("a")]) == []
 
 
 def test_the_policy_of_the_caller_asks_when_the_question_does_not(index) -> None:
     confined = ANN.model_copy(update={"version_policy": "2.0"})
-    assert asked_version(searched(index(), "harbour?", auth=confined), []) == "2.0"
-    assert asked_version(searched(index(), "harbour in v3?", auth=confined), []) == "3"
+    assert asked_versions(searched(index(), "harbour?", auth=confined), []) == ["2.0"]
+    assert asked_versions(searched(index(), "harbour in v3?", auth=confined), []) == ["3"]
 
 
 def test_the_version_asked_for_comes_first(index) -> None:
@@ -277,3 +277,15 @@ def test_a_page_that_fits_all_over_goes_before_a_passing_mention(index) -> None:
 def test_an_amount_that_is_none_is_refused(index, given: str) -> None:
     with pytest.raises(ValueError, match="NAME=AMOUNT"):
         index(**{AMOUNTS: [given]})
+
+
+def test_each_of_several_versions_that_are_named_is_the_right_one(index) -> None:
+    evidence = [
+        hit("other", score=0.6, version="3.7"),
+        hit("first", score=0.5, version="2.1"),
+        hit("second", score=0.4, version="2.5"),
+    ]
+    question = "What differs between version 2.1 and version 2.5?"
+    after, _ = factors(searched(index(), question), evidence)
+    assert ids(after) == ["first", "second", "other"]
+    assert version_notes(searched(index(), question), evidence[1:]) == []

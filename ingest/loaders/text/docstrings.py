@@ -8,25 +8,24 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from textwrap import indent
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from core.errors import DocumentError
+from ingest.loaders.names import version_note
 from ingest.loaders.outline import Outline
-from ingest.loaders.text.plain_text import add_restructured_text
+from ingest.loaders.text.structured_text import add_restructured_text
 from ingest.types import ParsedDocument
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _MARGIN = " " * 4
-# NumPy's, Google's and Sphinx's ways to head and to list parameters: all become "Name:" and items.
+# NumPy's and Google's ways to head and to list parameters: both become "Name:" and items.
 _UNDERLINED = re.compile(r"^([A-Z][\w ]+)\n-{3,}[ \t]*$", re.M)
-_FIELD = re.compile(r"^:(param|arg|keyword|raises|returns?)[ ]*(?:[\w.\[\], |]+ )?(\w*):[ ]*", re.M)
 _LABEL = re.compile(r"[A-Z][\w ]+:$|\.\. \w")
 _LISTED = re.compile(
     r"(?:Other |Keyword )?(?:Arg(?:ument)?|Parameter|Attribute|Return|Yield|Raise)s:"
 )
 _ITEM = re.compile(r"\*{0,2}\w[\w.]*(?:, \*{0,2}\w+)*\s*(?:\([^()]*\))?\s*(?::|$)")
 _TYPED = re.compile(r"^([\w*]+(?:, [\w*]+)*) : (.+)$")
-_DEPRECATED = re.compile(r"^\s*\.\.\s+deprecated::\s*(.*(?:\n(?:[ \t]+\S.*)?)*)", re.M)
 
 
 class _Definition(NamedTuple):
@@ -58,6 +57,8 @@ def load(relative: str, text: str) -> Iterator[ParsedDocument]:
     outline = Outline()
     outline.heading(1, module)
     for one in found:
+        notice = "" if one.notice is None else version_note("deprecated", "", one.notice)
+        outline.names.mark(one.name, type=one.kind, anchor=f"L{one.line}", deprecated=notice)
         if one.kind == "module":
             add_restructured_text(outline, _normalised(one.text))
         else:
@@ -65,7 +66,8 @@ def load(relative: str, text: str) -> Iterator[ParsedDocument]:
             add_restructured_text(
                 outline, f".. {one.kind}:: {one.name}{one.signature}\n\n{body}", module=module
             )
-    yield ParsedDocument.of_file(relative, "python", outline.finish(), _metadata(found), module)
+    blocks, described = outline.finish(), outline.names.metadata()
+    yield ParsedDocument.of_file(relative, "python", blocks, described, module)
 
 
 def _module_name(relative: str) -> str:
@@ -81,7 +83,7 @@ def _definitions(
     """Yield a definition and the public ones in it, in their order in the file."""
     text = ast.get_docstring(node) or ""
     line = 1 if isinstance(node, ast.Module) else node.lineno
-    yield _Definition(name, kind, _signature(node, kind), text, line, _notice(node, text))
+    yield _Definition(name, kind, _signature(node, kind), text, line, _notice(node))
     if isinstance(node, _Function):
         return
     for below in node.body:
@@ -119,10 +121,8 @@ class _Bare(ast.NodeTransformer):
         return self.generic_visit(whole)
 
 
-def _notice(node: ast.Module | ast.ClassDef | _Function, text: str) -> str | None:
-    """Return what a directive or a decorator says of a deprecation, None where none stands."""
-    if match := _DEPRECATED.search(text):
-        return " ".join(match[1].split())
+def _notice(node: ast.Module | ast.ClassDef | _Function) -> str | None:
+    """Return what a decorator says of a deprecation, None where none stands."""
     for one in getattr(node, "decorator_list", []):
         called = one.func if isinstance(one, ast.Call) else one
         if ast.unparse(called).rpartition(".")[2] == "deprecated":
@@ -134,7 +134,6 @@ def _notice(node: ast.Module | ast.ClassDef | _Function, text: str) -> str | Non
 def _normalised(text: str) -> str:
     """Write the parameters of a docstring as a list under a label, as HTML pages show them."""
     text = _UNDERLINED.sub(r"\1:", inspect.cleandoc(text))
-    text = _FIELD.sub(lambda match: f"- {match[2] or match[1]}: ", text)
     lines: list[str] = []
     depth: int | None = None  # of the items of the list that a label opened; -1 before the first
     for line in text.split("\n"):
@@ -152,12 +151,3 @@ def _normalised(text: str) -> str:
             gap = " " if ":" in lines[-1] else ": "
             lines[-1] = f"{lines[-1]}{gap}{bare}"
     return "\n".join(lines)
-
-
-def _metadata(found: list[_Definition]) -> dict[str, Any]:
-    """Return names, kinds and lines as an index of a docset has them, and what is deprecated."""
-    kinds = dict.fromkeys(one.kind for one in found)
-    listed = [{"name": one.name, "type": one.kind, "anchor": f"L{one.line}"} for one in found]
-    retired = {one.name: one.notice for one in found if one.notice is not None}
-    names = {"deprecated_names": [*retired], "deprecations": [*retired.values()]}
-    return {"type": [*kinds], "entries": listed, **(names if retired else {})}

@@ -1,9 +1,8 @@
-"""Markdown in its dialects, and notebooks, whose cells hold it."""
+"""Markdown in its dialects."""
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -14,9 +13,15 @@ from markdown_it.token import Token
 
 from ingest.clean import TAG_NAMES
 from ingest.loaders import metadata
-from ingest.loaders.limits import report_damage
-from ingest.loaders.outline import SIGN_BYTES, Outline, entries_of, join_lines, table_text
-from ingest.loaders.text.plain_text import add_restructured_text
+from ingest.loaders.names import VERSIONED, version_note
+from ingest.loaders.outline import SIGN_BYTES, Outline, join_lines, table_text
+from ingest.loaders.text.structured_text import (
+    API_LEVEL,
+    MODULE_DIRECTIVES,
+    add_restructured_text,
+    fields_at,
+    open_definition,
+)
 from ingest.types import ParsedDocument
 
 # `{: .class}` and `{% raw %}` lines, `{* include *}`, `(label)=`, `+++`, `:option: value`.
@@ -30,9 +35,16 @@ _NOISE = re.compile(
 )
 _NOTE = re.compile(r"\s*/{3,}\s*[\w-]+\s*(?:\|\s*(?P<title>.*))?")
 _MYST = re.compile(r"\s*:{3,}\s*\{[\w:-]+\}\s*(?P<title>.*)")
+_COLONS = re.compile(
+    r"^( *)(```+|~~~+).*?^\1\2[`~]*[ ]*$"
+    r"|^(?P<margin>[ ]*)(?P<colons>:{3,})(?P<info>\{[\w:-]+\}[^\n]*)\n"
+    r"(?P<body>.*?)^(?P=margin)(?P=colons)[ ]*$",
+    re.M | re.S,
+)
 _ADMONITION = re.compile(r"""(\s*)(?:!!!|\?\?\?\+?|===)\s*[\w -]*(?:["'](?P<title>.*)["'])?\s*""")
 _HAS_ADMONITION = re.compile(r"^[ \t]*(?:!!!|\?\?\?\+?|===)[ \t]*[\w\"']", re.M)
 _HEADING_ATTRIBUTES = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
+_LABEL = re.compile(r"\(([\w./:-]+)\)=\s*")
 _NAMED = re.compile(r"\{:?[^{}]*#([\w:.-]+)[^{}]*\}\s*$")
 _STARTS = frozenset("/:{(+ie \t!?=")
 _MAX_DEPTH = 4  # rounds of unpacking; chosen, not measured
@@ -42,11 +54,11 @@ DIRECTIVE = re.compile(r"\{([\w:-]+)\}\s*(.*)")
 CODE_DIRECTIVES = {"code", "code-cell", "code-block", "testcode", "doctest", "sourcecode"}
 PROSE_DIRECTIVES = {
     "note", "tip", "hint", "warning", "caution", "danger", "error", "important", "attention",
-    "admonition", "seealso", "dropdown", "figure", "versionadded", "versionchanged", "deprecated",
+    "admonition", "seealso", "dropdown", "figure",
     "tab-item", "card", "epigraph", "margin", "sidebar", "details", "topic", "div", "container",
     "grid", "grid-item", "grid-item-card", "tab-set",
 }  # fmt: skip
-OPTION_LINES = re.compile(r"\A(?:\s*:[\w-]+:.*\n?)+|\A---\n.*?\n---\n", re.S)
+OPTION_LINES = re.compile(r"\A(?:\s*:[\w-]+:[^\n]*\n?)+|\A---\n.*?\n---\n", re.S)
 
 
 def strip_lines(content: str) -> str:
@@ -64,6 +76,18 @@ def strip_lines(content: str) -> str:
         if line:
             kept.append(line)
     return "\n".join(kept)
+
+
+def fence_directives(text: str) -> str:
+    """Write MyST's `:::{name}` as fences, as which the parser knows them; samples stay."""
+    return _COLONS.sub(_fence, text) if ":::{" in text else text
+
+
+def _fence(match: re.Match[str]) -> str:
+    if match["colons"] is None:
+        return match[0]
+    fence = match["margin"] + "~" * len(match["colons"])
+    return f"{fence}{match['info']}\n{match['body']}{fence}"
 
 
 def dedent_admonitions(text: str) -> str:
@@ -167,9 +191,9 @@ def parse(relative: str, text: str) -> ParsedDocument:
     front, body = _split_front_matter(text)
     outline = Outline()
     add_markdown(outline, body)
-    front |= {"entries": entries_of(outline.anchors)} if outline.anchors else {}
     titles = front.get("title"), outline.first_heading
-    return ParsedDocument.of_file(relative, "markdown", outline.finish(), front, *titles)
+    described = {**outline.names.metadata(), **front}
+    return ParsedDocument.of_file(relative, "markdown", outline.finish(), described, *titles)
 
 
 def load(relative: str, text: str) -> Iterator[ParsedDocument]:
@@ -177,11 +201,13 @@ def load(relative: str, text: str) -> Iterator[ParsedDocument]:
     yield parse(relative, text)
 
 
-def add_markdown(outline: Outline, text: str, *, nesting: int = 0) -> None:
-    """Add the blocks of a piece of Markdown to an outline."""
+def add_markdown(outline: Outline, text: str, *, nesting: int = 0, module: str = "") -> None:
+    """Add the blocks of a piece of Markdown to an outline; `module` is what its names are in."""
     env: dict[str, Any] = {}
     md = _parser()
-    _Walk(outline, md, env, nesting).run(md.parse(dedent_admonitions(text), env))
+    _Walk(outline, md, env, nesting, module).run(
+        md.parse(dedent_admonitions(fence_directives(text)), env)
+    )
 
 
 @cache
@@ -209,11 +235,15 @@ def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
 class _Walk:
     """Turn the parser's flat token list into blocks."""
 
-    def __init__(self, outline: Outline, md: MarkdownIt, env: dict[str, Any], nesting: int) -> None:
+    def __init__(
+        self, outline: Outline, md: MarkdownIt, env: dict[str, Any], nesting: int, module: str
+    ) -> None:
         self._outline = outline
         self._md = md
         self._env = env
         self._nesting = nesting
+        self._module = module
+        self._label = ""  # of the heading that follows
         self._ordered: list[bool] = []
         self._marker = ""
         self._heading: int | None = None
@@ -230,6 +260,10 @@ class _Walk:
             self._add_heading(token)
         elif self._rows is not None:
             self._rows[-1].append(self._plain(token.content))
+        elif labelled := _LABEL.fullmatch(token.content):
+            self._label = labelled[1]
+        elif token.content.startswith(":") and (fields := fields_at(token.content.split("\n"), 0)):
+            self._outline.prose(fields[0])
         elif content := strip_lines(token.content):
             self._outline.prose(self._marker + self._plain(content), tight=bool(self._ordered))
             self._marker = ""
@@ -277,25 +311,49 @@ class _Walk:
             self._marker = ""
         else:
             self._outline.heading(self._heading or 1, text)
-            if named := _NAMED.search(token.content):
-                self._outline.anchors.setdefault(" ".join(text.split()), named[1])
+            named = _NAMED.search(token.content)
+            anchor = named[1] if named else self._label
+            self._outline.names.mark(" ".join(text.split()), anchor=anchor)
+            self._label = ""
 
     def _directive(self, name: str, argument: str, content: str) -> None:
         """Read a MyST directive; one that is neither prose nor code (toctree) holds no words."""
         content = OPTION_LINES.sub("", content)
-        if name in PROSE_DIRECTIVES:
+        argument = argument.strip()
+        if name in VERSIONED:
+            version, _, said = argument.partition(" ")
+            first, _, content = content.strip().partition("\n\n")
+            note = version_note(name, version, self._plain(" ".join(f"{said} {first}".split())))
+            self._outline.prose(note)
+            self._outline.note(name, note)
+            self._add(content)
+        elif name in MODULE_DIRECTIVES:
+            self._module = argument
+            if "current" not in name:
+                self._outline.names.mark(argument, type="module")
+        elif argument and (
+            whole := open_definition(self._outline, name, argument, self._nesting, self._module)
+        ):
+            self._add(content, module=whole)
+            self._outline.close(API_LEVEL + self._nesting)
+        elif name in PROSE_DIRECTIVES:
             if argument and name not in {"figure", "margin", "sidebar"}:
                 self._outline.prose(self._plain(argument))
-            if self._nesting < _MAX_NESTING:
-                add_markdown(self._outline, content, nesting=self._nesting + 1)
-            else:
-                self._outline.prose(content)
+            self._add(content)
         elif name == "eval-rst":
-            add_restructured_text(self._outline, content)
+            add_restructured_text(self._outline, content, module=self._module)
         elif name in CODE_DIRECTIVES or name == "math":
-            self._outline.add(content.rstrip(), "code")
+            self._outline.add(content.strip("\n").rstrip(), "code")
         elif name == "list-table":
             self._outline.add(content.rstrip(), "table")
+
+    def _add(self, content: str, *, module: str = "") -> None:
+        """Add what stands in a directive."""
+        if self._nesting < _MAX_NESTING:
+            inner = module or self._module
+            add_markdown(self._outline, content, nesting=self._nesting + 1, module=inner)
+        else:
+            self._outline.prose(content)
 
     def _plain(self, content: str) -> str:
         """Drop emphasis, link targets and tags from a stretch; code keeps its backticks."""
@@ -315,54 +373,3 @@ _HANDLERS = {
     **dict.fromkeys(("fence", "code_block"), _Walk.code),
     "html_block": _Walk.html,
 }
-
-
-_MAX_OUTPUT = 500  # characters; a longer one is data; chosen, not measured
-
-
-def load_notebook(relative: str, text: str) -> Iterator[ParsedDocument]:
-    """Yield the one document of a notebook."""
-    import nbformat  # as slow to import as all the rest, and Markdown does without
-
-    with report_damage("not a readable notebook"), warnings.catch_warnings():
-        # It warns of missing cell ids, which cost us nothing.
-        warnings.simplefilter("ignore")
-        book = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
-    outline = Outline()
-    for cell in book.cells:
-        _add_cell(outline, cell)
-    described = _metadata(book.metadata)
-    titles = described.get("title"), outline.first_heading
-    yield ParsedDocument.of_file(relative, "notebook", outline.finish(), described, *titles)
-
-
-def _add_cell(outline: Outline, cell: Any) -> None:  # noqa: ANN401 (nbformat has no cell type)
-    source = _join_value(cell.get("source"))
-    kind = cell.get("cell_type")
-    if kind == "markdown":
-        add_markdown(outline, source)
-    elif kind == "code":
-        outline.add(source.rstrip(), "code")
-        for output in cell.get("outputs") or []:
-            shown = _join_value(output.get("text") or (output.get("data") or {}).get("text/plain"))
-            # Long outputs are arrays and logs; tracebacks come under another name.
-            if 0 < len(shown) <= _MAX_OUTPUT:
-                outline.add(f"Output:\n{shown.rstrip()}", "code")
-    else:
-        outline.prose(source)
-
-
-def _join_value(value: object) -> str:
-    """Return a multi-line string, which old notebooks keep as a list of lines."""
-    return "".join(map(str, value)) if isinstance(value, list) else str(value or "")
-
-
-def _metadata(raw: Any) -> dict[str, Any]:  # noqa: ANN401
-    found = metadata.normalise(
-        {key: raw.get(key) for key in ("title", "authors", "tags", "date") if raw.get(key)}
-    )
-    kernel = raw.get("kernelspec") or {}
-    language = (raw.get("language_info") or {}).get("name") or kernel.get("language")
-    # "language" is the language of the text in every other format.
-    found |= {"programming_language": language, "kernel": kernel.get("name")}
-    return {key: value for key, value in found.items() if value}

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
 from ingest.loaders.web.styles import above
 
-# Sphinx names the kind of an object (function, method, class) beside its domain.
-_DOMAINS = frozenset("py c cpp js rst std function class method attribute exception data".split())
+_DOMAINS = frozenset("py c cpp js rst std".split())
+# Sphinx names the kind of an object beside its domain.
+_KINDS = frozenset(
+    "function class method attribute exception data property decorator classmethod staticmethod"
+    " macro struct type enum option".split()
+)
+_NOTICES = {"deprecated": "deprecated", "admonition-deprecated": "deprecated",
+            "versionadded": "versionadded"}  # fmt: skip
 _NAME = ".sig-name, .descname"
 _AROUND = ".sig-prename, .descclassname"
 _LINKS = ".headerlink, .viewcode-link, .sphinx-bs-badge"
-_SINCE = re.compile(r"(?<![\w.])v?(\d[\w.]*\w|\d)")
-_MOST_NOTICE = 300  # characters of a notice; chosen, not measured
 
 
 def is_definition_list(node: LexborNode) -> bool:
     """Tell whether a list explains names of an API, as Sphinx writes it."""
-    classes = set((node.attributes.get("class") or "").split())
-    return bool(classes & _DOMAINS) and "field-list" not in classes
+    classes = set(_classes(node))
+    return bool(classes & (_DOMAINS | _KINDS)) and "field-list" not in classes
+
+
+def kind_of(term: LexborNode) -> str:
+    """Return what Sphinx calls what a <dt> explains, as "function", "" where it does not say."""
+    around = term.parent
+    return next((one for one in _classes(around) if one in _KINDS), "") if around else ""
 
 
 def defined_name(term: LexborNode) -> str:
@@ -46,40 +55,15 @@ def signature_of(term: LexborNode) -> str:
     return re.sub(r"\s+([,)\]])", r"\1", re.sub(r"([(\[])\s+", r"\1", text))
 
 
-def read_notices(tree: LexborHTMLParser) -> dict[str, Any]:
-    """Return what a page says of versions, as metadata: deprecated, since.
-
-    `deprecated_names` are those of a page that explains others beside them, `deprecations` the
-    notice of each; where all of it is deprecated, `deprecated` is true, `deprecation` the notice.
-    """
-    terms = [term for term in tree.css("dt") if defined_name(term)]
-    first = defined_name(terms[0]) if terms else ""
-    found: dict[str, Any] = {}
-    names: dict[str, str] = {}
-    for node in tree.css("div.deprecated, .admonition.deprecated, .admonition-deprecated"):
-        name = _of(node)
-        notice = " ".join(node.text(deep=True, separator=" ").split())[:_MOST_NOTICE]
-        if name in ("", first) and "deprecated" not in found:
-            found |= {"deprecated": True, "deprecation": notice}
-        elif name and name != first:
-            names.setdefault(name, notice)
-    if names:
-        found |= {"deprecated_names": list(names), "deprecations": list(names.values())}
-    for node in tree.css("div.versionadded"):
-        version = _SINCE.search(node.text(deep=True))
-        if version and _of(node) in ("", first):
-            return {"since": version[1], **found}
-    return found
+def notice_of(node: LexborNode) -> str:
+    """Return what directive a notice of versions is of, "" for another node or a parameter's."""
+    classes = _classes(node)
+    directive = next((_NOTICES[one] for one in classes if one in _NOTICES), "")
+    parameter = directive and any(
+        up.tag == "li" or "field-list" in _classes(up) for up in above(node)
+    )
+    return "" if parameter else directive
 
 
-def _of(notice: LexborNode) -> str | None:
-    """Return the name that a notice is about, "" for the page, None for a parameter of a name."""
-    for node in above(notice):
-        if node.tag == "li" or "field-list" in (node.attributes.get("class") or ""):
-            return None
-        if node.tag == "dd":
-            term = node.prev
-            while term is not None and term.tag != "dt":
-                term = term.prev
-            return (defined_name(term) or None) if term is not None else None
-    return ""
+def _classes(node: LexborNode) -> list[str]:
+    return (node.attributes.get("class") or "").split()

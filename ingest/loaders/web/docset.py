@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -30,16 +31,16 @@ from ingest.loaders.formats import (
     source_files,
 )
 from ingest.loaders.limits import LoadLimits, because, report_damage
-from ingest.loaders.outline import MOST_ENTRIES, SECTION_SEPARATOR
+from ingest.loaders.names import bounded, module_of
+from ingest.loaders.outline import SECTION_SEPARATOR
 from ingest.loaders.parse import parse
+from ingest.loaders.site import split_release
 from ingest.loaders.zip_safe import ZipBudget
 from ingest.types import Loaded, LoadFailure, ParsedDocument
 from stores.sqlite.connections import list_foreign_tables, read_foreign_rows
 
 _ENTRY_TAG = re.compile(r"<dash_entry_[^>]*>")
 _MOST_MISSING = 20  # missing pages that are named one by one; chosen, not measured
-# Types in the index whose pages are about a whole module.
-_MODULES = frozenset(("module", "package", "namespace", "library", "framework"))
 # What Core Data calls the columns of the same three facts.
 _TOKENS = ("ZTOKEN", ("ZTOKENNAME", "ZTOKENTYPE", "ZMETAINFORMATION"))
 _TYPES = ("ZTOKENTYPE", ("Z_PK", "ZTYPENAME"))
@@ -54,6 +55,11 @@ class IndexEntry(NamedTuple):
     type: str
     page: str
     anchor: str
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Return it as the metadata of its page list it."""
+        return {"name": self.name, "type": self.type, "anchor": self.anchor}
 
 
 def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
@@ -107,6 +113,8 @@ class _Docset:
         explained = Counter(
             entry.name.rpartition(".")[0] for entry in set(chain.from_iterable(entries.values()))
         )
+        usual = median([count for module, count in explained.items() if module] or [0])
+        common["usual_names"] = round(usual, 1)
         for name in self._pages:
             shown = self._shown(name)
             if not is_entered(shown):
@@ -137,11 +145,12 @@ class _Docset:
             except Exception as error:  # both libraries raise many kinds
                 reason = f"these properties cannot be read{because(error)}"
                 problems.append(LoadFailure(path=self._shown(name), reason=reason))
-        framework = _first(properties, "CFBundleName", "name", "DocSetPlatformFamily")
-        common = {"framework": framework or Path(self._relative).name.removesuffix(DOCSET)}
-        if version := _first(
-            properties, "version", "CFBundleShortVersionString", "CFBundleVersion"
-        ):
+        named = _first(properties, "CFBundleName", "name", "DocSetPlatformFamily")
+        folder = split_release(Path(self._relative).name.removesuffix(DOCSET))
+        framework, release = split_release(named) if named else folder
+        common = {"framework": framework}
+        stated = _first(properties, "version", "CFBundleShortVersionString", "CFBundleVersion")
+        if version := stated or release or folder[1]:
             try:
                 Version(version)
                 common["version"] = version
@@ -221,28 +230,20 @@ def _with_entries(
 ) -> ParsedDocument:
     """Return a page with what the index says of it; its own version goes before the docset's."""
     kinds = Counter(entry.type for entry in entries if entry.type)
-    described = {**common, **page.metadata, "type": [kind for kind, _ in kinds.most_common()]}
-    described["type"] = described["type"] or ["guide"]
-    if module := _module(page.title, entries):
+    described = {**page.metadata, **common, "type": [kind for kind, _ in kinds.most_common()]}
+    if not f"{common.get('version')}.".startswith(f"{page.metadata.get('version')}."):
+        described |= {"version": page.metadata["version"]} if "version" in page.metadata else {}
+    described["type"] = described["type"] or page.metadata.get("type") or ["guide"]
+    if module := module_of(page.title, [one.facts for one in entries]):
         described["module"] = module
         described["module_names"] = explained[module]
-    listed = [{"name": one.name, "type": one.type, "anchor": one.anchor} for one in entries]
-    headings = page.metadata.get("entries") or []  # of the page itself, which the index may lack
-    if listed or headings:
-        known = {one.name for one in entries}
-        listed += [one for one in headings if one["name"] not in known]
-        described["entries"] = listed[:MOST_ENTRIES]
-    whole = sum(len(block.text) for block in page.blocks)
-    code = sum(len(block.text) for block in page.blocks if block.kind == "code")
-    described["code_density"] = round(code / whole, 2) if whole else 0.0
+    else:
+        del described["usual_names"]
+    own = {one["name"]: one for one in page.metadata.get("entries") or []}
+    types = {one.anchor: {"type": one.type} for one in entries if one.anchor and one.type}
+    listed = [own.get(one.name, {}) | {k: v for k, v in one.facts.items() if v} for one in entries]
+    known = {one.name for one in entries}  # which may lack what the page has
+    listed += [types.get(one.get("anchor", ""), {}) | one for one in own.values()
+               if one["name"] not in known]  # fmt: skip
+    described |= {"entries": bounded(listed)} if listed else {}
     return page.model_copy(update={"metadata": described})
-
-
-def _module(title: str, entries: list[IndexEntry]) -> str:
-    """Return the module of a page: one that it explains, or the one around its first name."""
-    for entry in entries:
-        if entry.type in _MODULES:
-            return entry.name
-    names = [entry.name for entry in entries] or [title]
-    dotted = next((name for name in names if re.fullmatch(r"[\w.]+\.\w+(?:\(\))?", name)), "")
-    return dotted.rpartition(".")[0]

@@ -12,17 +12,18 @@ from ingest.loaders.outline import (
     SIGN_BYTES,
     Outline,
     add_brackets,
-    entries_of,
     ordinal,
     table_text,
     write_above,
     write_below,
     write_superscript,
 )
+from ingest.loaders.site import read_site
 from ingest.loaders.web.definitions import (
     defined_name,
     is_definition_list,
-    read_notices,
+    kind_of,
+    notice_of,
     signature_of,
 )
 from ingest.loaders.web.styles import above, remove_unseen
@@ -163,6 +164,7 @@ _INLINE = frozenset(
     "ruby s samp small span strike strong sub sup time tt u var wbr -text".split()
 )
 _IS = ": "
+_MODULE = "module-"  # before its name in the anchor of the page of a module, by Sphinx
 _CODE_INLINE = frozenset(("code", "tt", "kbd", "samp"))
 _MARKS = "¶# \u200b\n"  # behind headings, for links to them
 _PERMALINKS = frozenset(("¶", "#", "🔗", "[source]", "[edit]", "[]"))
@@ -208,7 +210,7 @@ class HtmlWalk:
             elif tag not in _INLINE:
                 self._flush(term=tag == "dt" and not entering)
                 if tag == "dl" and not entering and self._lists.pop():
-                    self._outline.close(self._level)
+                    self._outline.close(self._level + 1)
                 if entering and tag == "li":
                     if self._item.endswith(_IS):  # the list is the definition of a term
                         self._outline.prose(self._item.rstrip(), tight=True)
@@ -243,8 +245,7 @@ class HtmlWalk:
             self._label = self._label_of(node)
             return True
         elif tag in _HEADINGS:
-            self._flush()
-            self._outline.heading(_HEADINGS[tag], text_of(node).rstrip(_MARKS))
+            self._add_heading(node, _HEADINGS[tag])
         elif tag == "pre":
             self._flush()
             self._outline.add(text_of(node).strip("\n").rstrip(), "code")
@@ -253,12 +254,24 @@ class HtmlWalk:
         elif tag == "dt" and any(self._lists) and (name := defined_name(node)):
             self._flush()
             self._outline.heading(self._level, name)
+            anchor = node.attributes.get("id") or ""
+            self._outline.names.mark(name, type=kind_of(node), anchor=anchor)
             self._outline.prose(signature_of(node))
         else:
+            if tag in ("div", "aside") and (directive := notice_of(node)):
+                self._outline.note(directive, node.text(deep=True, separator=" "))
             if tag == "dl":
                 self._lists.append(is_definition_list(node))
             return True
         return False
+
+    def _add_heading(self, node: LexborNode, level: int) -> None:
+        self._flush()
+        text, anchor = text_of(node).rstrip(_MARKS), _anchor(node)
+        self._outline.heading(level, text)
+        self._outline.names.mark(" ".join(text.split()), anchor=anchor)
+        if anchor.startswith(_MODULE):
+            self._outline.names.mark(anchor.removeprefix(_MODULE), type="module")
 
     @property
     def _level(self) -> int:
@@ -321,7 +334,7 @@ class HtmlWalk:
         text = re.sub(r" *\x00[\x00 ]*\x00 *", "\n\n", text)
         text = re.sub(r" *\x00 *", "\n", text).strip()
         if text and term:
-            self._item += text + _IS
+            self._item += text.rstrip(": ") + _IS
         elif text:
             self._outline.prose(self._item + text, tight=bool(self._item))
             self._item = ""
@@ -385,25 +398,23 @@ _META_NAMES = {
 def load(relative: str, text: str) -> Iterator[ParsedDocument]:
     """Yield the one document of an HTML file."""
     tree, unseen = _tree(text)
-    blocks, heading, navigation = _blocks(tree)
-    described = {**_metadata(tree), **_anchors(tree), **read_notices(tree)}
+    blocks, outline, navigation = _blocks(tree)
+    site = read_site(tree, text, relative)
+    described = {**site, **outline.names.metadata(), **_metadata(tree)}
     if navigation:
         described["navigation"] = True
+    heading = outline.first_heading
     titles = (_title(tree, heading), heading)
     found = ParsedDocument.of_file(relative, "html", blocks, described, *titles)
     yield found.model_copy(update={"unseen": unseen})
 
 
-def _anchors(tree: LexborHTMLParser) -> dict[str, object]:
-    """Return the headings that an address can lead to, as an index of names has them."""
-    found: dict[str, str] = {}
-    for node in tree.css(", ".join(_HEADINGS)):
-        around = node.parent if node.parent is not None and node.parent.tag == "section" else None
-        own = node.attributes.get("id") or (around and around.attributes.get("id"))
-        name = " ".join(text_of(node).rstrip(_MARKS).split())
-        if own and name:
-            found.setdefault(name, own)
-    return {"entries": entries_of(found)} if found else {}
+def _anchor(heading: LexborNode) -> str:
+    """Return what an address leads to a heading by, "" for none."""
+    own, around = heading.attributes.get("id"), heading.parent
+    if not own and around is not None and around.tag == "section":
+        own = around.attributes.get("id")
+    return own or ""
 
 
 def blocks_of(text: str) -> list[Block]:
@@ -436,22 +447,24 @@ def _tree(text: str, *, styled_elsewhere: bool = False) -> tuple[LexborHTMLParse
     return tree, remove_unseen(tree, styled_elsewhere=styled_elsewhere)
 
 
-def _blocks(tree: LexborHTMLParser) -> tuple[list[Block], str, bool]:
-    """Return blocks, first heading, and whether all of it is navigation.
+def _blocks(tree: LexborHTMLParser) -> tuple[list[Block], Outline, bool]:
+    """Return blocks, the outline they are of, and whether all of it is navigation.
 
     Prefer the main parts of a page; a page that is all furniture is read whole.
     """
     root = tree.body or tree.root
     if root is None:
-        return [], "", False
-    blocks, heading, linked = _walk([root])
+        return [], Outline(), False
+    blocks, outline, linked = _walk([root])
+    heading = outline.first_heading
     for selector, share in _MAIN.items():
-        part, part_heading, part_linked = _walk(_outermost(tree.css(selector)), is_part=True)
+        part, part_outline, part_linked = _walk(_outermost(tree.css(selector)), is_part=True)
         if part and _size(part) >= share * _size(blocks):
-            blocks, heading, linked = part, part_heading or heading, part_linked
+            blocks, outline, linked = part, part_outline, part_linked
+            outline.first_heading = outline.first_heading or heading
             break
     if blocks:
-        return blocks, heading, linked > _NAVIGATION * _shown(blocks)
+        return blocks, outline, linked > _NAVIGATION * _shown(blocks)
     return (*_walk([root], keep_furniture=True)[:2], True)
 
 
@@ -463,13 +476,13 @@ def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
 
 def _walk(
     roots: list[LexborNode], *, keep_furniture: bool = False, is_part: bool = False
-) -> tuple[list[Block], str, int]:
-    """Return the blocks, the first heading, and how many characters are links."""
+) -> tuple[list[Block], Outline, int]:
+    """Return the blocks, the outline they are of, and how many characters are links."""
     outline = Outline()
     walk = HtmlWalk(outline, keep_furniture=keep_furniture, is_part=is_part)
     for root in roots:
         walk.run(root)
-    return outline.finish(), outline.first_heading, walk.linked
+    return outline.finish(), outline, walk.linked
 
 
 def _shown(blocks: list[Block]) -> int:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from core.language.cues import cues
-from core.metadata import coverage_notes, deprecation_notes, newer_versions
+from core.passages import coverage_notes, deprecation_notes, newer_versions
 from core.types import Evidence, Understanding
 
 DOTTED = re.compile(r"(?<![\w.,/$€£])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w%]|[.,]\d)")
