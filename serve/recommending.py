@@ -23,6 +23,7 @@ from reasoning.recommend.factors import (
     add_taste,
     choose_different,
     score_candidates,
+    share_fit,
     write_reasons,
 )
 from reasoning.recommend.need import Need, read_need
@@ -100,7 +101,9 @@ def _candidates(
             continue  # owners of projects are no projects
         known = found.setdefault(item.document_key, Suggestion(item))
         known.card = item if item is not known.passage else None
-    return list(found.values()), result.notes
+    candidates = list(found.values())
+    share_fit(candidates, box.vectors([one.passage.chunk_id for one in candidates]))
+    return candidates, result.notes
 
 
 def _add_taste(

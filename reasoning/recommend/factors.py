@@ -127,6 +127,7 @@ TASTE = 0.2  # the most that opinions add or take away; chosen, not measured
 UNLIKE = 0.5  # likeness up to which liking a document says nothing of the other; chosen
 DIVERSITY, VARIED = 0.1, 0.3  # weight of being unlike what is listed already, and where asked for
 HALF_LIFE = 365.0  # days after which activity is half; chosen, not measured
+NEIGHBOURS = 5  # nearest candidates that share their fit; docs/evals/recommend.md
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TRUE = ("true", "1", "yes", "да", "так", "是")
 
@@ -148,6 +149,23 @@ class Suggestion:
     def key(self) -> str:
         """Return the key of the document."""
         return self.passage.document_key
+
+
+def share_fit(candidates: Sequence[Suggestion], rows: Rows) -> None:
+    """Let the score of each passage be half its own, half the mean of the nearest NEIGHBOURS.
+
+    What fits a need is alike (van Rijsbergen 1979): one found among others that fit does so more
+    surely than one alone. `rows` are the unit vectors of the passages.
+    """
+    scores = np.array([one.passage.score for one in candidates])
+    if len(candidates) <= NEIGHBOURS:
+        return
+    alike = rows @ rows.T
+    np.fill_diagonal(alike, -np.inf)
+    nearest = np.argpartition(-alike, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
+    shared = (scores + scores[nearest].mean(axis=1)) / 2
+    for one, score in zip(candidates, shared.tolist(), strict=True):
+        one.passage = one.passage.model_copy(update={"score": score})
 
 
 def score_candidates(candidates: Sequence[Suggestion], need: Need, today: date) -> list[Suggestion]:
