@@ -24,9 +24,9 @@ from reasoning.recommend.factors import (
     choose_different,
     score_candidates,
     share_fit,
-    write_reasons,
 )
 from reasoning.recommend.need import Need, read_need
+from reasoning.recommend.reasons import write_reasons
 from reasoning.recommend.relations import find_relations
 from tools.search import FIND_CANDIDATES
 from tools.toolbox import Toolbox, joined_specs
@@ -62,8 +62,9 @@ def recommended(
         }
         specs = joined_specs([box.specs(auth) for box in boxes.values()])
         read = read_need(text, next(one for one in specs if one.base == RECORDS))
-        unmet = {name for name, one in read.constraints.items() if one.field is None}
-        notes = [f"no document here says what is wanted of its {name}" for name in sorted(unmet)]
+        unmet = {name: one for name, one in read.constraints.items() if one.field is None}
+        notes = [f"no document here says that its {name} is {one.wanted}"
+                 for name, one in sorted(unmet.items())] + read.notes  # fmt: skip
         found: list[Suggestion] = []
         for name, box in () if unmet else boxes.items():
             own, more = _candidates(box, auth, read, deadline)

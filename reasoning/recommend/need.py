@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from statistics import median
 
 from core.errors import CallerError
 from core.language.cues import stopwords
@@ -13,127 +13,29 @@ from core.language.detect import detect_language
 from core.metadata import OWN
 from core.types import FieldInfo, FrozenModel, ToolSpec
 from languages.language import known_languages
+from reasoning.recommend.audience import find_audience
+from reasoning.recommend.licence import read_licence
 from reasoning.recommend.roles import (
-    CLASSES,
-    FREE,
-    LicenceClass,
-    class_of_licence,
     cue,
+    denied_of,
     find_roles,
     is_denied,
-    licences,
     maturity_of,
     tables,
     with_marks,
 )
+from reasoning.recommend.values import (
+    NamedValue,
+    find_values,
+    is_choice,
+    joined,
+)
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.records.fields import theme_of
 from reasoning.rules.records.numbers import read_numbers
+from reasoning.rules.records.phrases import is_common
 from reasoning.rules.records.phrases import tables as phrase_tables
 from reasoning.rules.records.schema import RecordReading, nearest, schema_of
-
-_KINDS: dict[str, frozenset[LicenceClass]] = {
-    "permissive": frozenset({"permissive"}),
-    "copyleft": frozenset({"copyleft", "weak"}),
-    "free": FREE,
-    "closed": frozenset({"closed"}),
-}
-_NAME = re.compile(r" (?![Ll]icen)[A-Z][a-z]")  # "Apache Spark" is no licence
-_TOKEN = re.compile(r"[a-z]+|\d+(?:\.\d+)?")
-
-
-@dataclass(frozen=True)
-class LicenceWish:
-    """Hold the values of a field that a need allows, what it says, and where."""
-
-    wanted: str
-    values: list[str]
-    spans: list[tuple[int, int]]
-
-
-def read_licence(text: str, info: FieldInfo | None) -> LicenceWish | None:
-    """Return what a need says of licences, None for nothing.
-
-    Kinds must hold together unless "or" joins them; of licences that are named any will do. Raises
-    CallerError where no licence can be all of it.
-    """
-    classes = [(match, name) for name in _KINDS for match in cue(name).finditer(text)]
-    ways = re.IGNORECASE | re.ASCII  # no Chinese character is a part of a name
-    named = [*re.finditer(licences()["named"], text, ways)]
-    sure = bool(named) or cue("licence").search(text) is not None
-    pattern = f"{licences()['named']}|{licences()['beside']}"
-    named = [
-        one
-        for one in re.finditer(pattern, text, ways)
-        if (sure or _is_under(text, one)) and not _NAME.match(text[one.end() :])
-    ]
-    if not classes and not named:
-        return None
-    denied = [match for match in named if is_denied(text, match.start())]
-    asked = [match[0] for match in named if match not in denied]
-    kinds = _allowed(text, classes)
-    fitting = [one for one in asked if class_of_licence(one) in (*kinds, None)]
-    if not kinds or (asked and not fitting):
-        shown = ", ".join([*(match[0] for match, _ in classes), *asked])
-        raise CallerError("a need must not contradict itself", value=shown,
-                          hint="no licence is all of it; say which will do, with “or”")  # fmt: skip
-    bound = bool(classes)
-    values = [
-        value
-        for value in (info.examples if info else ())
-        if (not bound or class_of_licence(value) in kinds)
-        and (not asked or any(_is_named(value, one) for one in fitting))
-        and not any(_is_named(value, match[0], denied=True) for match in denied)
-    ]
-    matches = sorted([*(match for match, _ in classes), *named], key=lambda one: one.start())
-    spans = [with_marks(text, *one.span()) for one in [*matches, *cue("licence").finditer(text)]]
-    wanted = [f"not {one[0]}" if is_denied(text, one.start()) else one[0] for one in matches]
-    return LicenceWish(", ".join(wanted), values, spans)
-
-
-def _is_under(text: str, match: re.Match[str]) -> bool:
-    """Tell whether a name stands for a licence: "under BSD", and not "with Apache Spark"."""
-    ends = re.match(r"\s*(?:$|[^\w\s])", text[match.end() :]) is not None
-    return ends and cue("before_licence").search(text[: match.start()]) is not None
-
-
-def _allowed(text: str, classes: Sequence[tuple[re.Match[str], str]]) -> set[LicenceClass]:
-    """Return the classes that fit the kinds that a need names."""
-    allowed = set(CLASSES)
-    ordered = sorted(classes, key=lambda one: one[0].start())
-    for place, (match, name) in enumerate(ordered):
-        kinds = _KINDS[name]
-        if is_denied(text, match.start()):
-            allowed -= kinds
-            continue
-        between = text[ordered[place - 1][0].end() : match.start()] if place else ""
-        allowed = allowed | kinds if cue("either").search(between) else allowed & kinds
-    return allowed
-
-
-def _is_named(value: str, name: str, *, denied: bool = False) -> bool:
-    """Tell whether a value is the licence of a name, each of several; `denied` if any may be.
-
-    Who does not want GPL does not want AGPL.
-    """
-    if not denied and class_of_licence(value) != class_of_licence(name):
-        return False  # "FSL-1.1-MIT"
-    plain = re.sub(r"v(?=\d)", " ", name.casefold())  # "GPLv3"
-    words = [one for one in _TOKEN.findall(plain) if one not in ("license", "licence")]
-    parts = re.split(r"\s+/\s+|\s+and\s+", value, flags=re.IGNORECASE)
-    has = [all(_has(part.casefold(), word, denied) for word in words) for part in parts]
-    return any(has) if denied else all(has)
-
-
-def _has(value: str, word: str, within: bool) -> bool:
-    if word[0].isdigit():
-        number = word.removesuffix(".0")
-        return re.search(rf"(?<![\d.]){re.escape(number)}(?:\.0)?(?!\d)", value) is not None
-    if within:
-        return word in value
-    # "GPL-2.0+" and "GPLv3" are GPL, and AGPL is not, nor is MIT-0 the MIT licence.
-    return re.search(rf"(?<![a-z]){re.escape(word)}(?:v\d|\b(?!-0\b)|(?=\d))", value) is not None
-
 
 CONTRADICTION = "a need must not contradict itself"
 MATURE = 0.6  # from here on a thing is mature: incubating, or 1,000 stars; chosen, not measured
@@ -141,13 +43,15 @@ REACH = 4  # phrases around a number that may belong to it; chosen, not measured
 MAINTAINED = 0.5  # activity of a year ago: half of today's
 _THOUSANDS = re.compile(r"\b(\d{1,6}(?:\.\d{1,3})?) ?[kK]\b")
 _OR_MORE = re.compile(r"\b(\d+) ?\+(?=\s)")  # "1000+ stars"
-_EDGES = r"(?<![A-Za-z0-9_+#.-]){}(?![A-Za-z0-9_+#])"
+TEXT = "text"  # in place of a field: what a document says in its own words
 
 
 class Constraint(FrozenModel):
     """Hold what must be so: `filters` of documents, or the least or most of a factor, 0..1.
 
-    `wanted` is what the need says; without a `field` nothing here can meet it.
+    `wanted` is what the need says; without a `field` nothing here can meet it. With a `cue` one of
+    `values` must be in the field, or, where a document has no such field, words of the cue in its
+    text; with `denied` the field must have another value.
     """
 
     wanted: str
@@ -155,20 +59,47 @@ class Constraint(FrozenModel):
     filters: list[str] = []
     least: float | None = None
     most: float | None = None
+    cue: str = ""
+    values: list[str] = []
+    denied: bool = False
 
 
 @dataclass
 class Need:
-    """Hold a need as it was read; `theme` is what is left to search for."""
+    """Hold a need as it was read; `theme` is what is left to search for.
+
+    `notes` say what of it no field here can say, and is searched for as words.
+    """
 
     text: str
     roles: dict[str, FieldInfo]
     constraints: dict[str, Constraint] = field(default_factory=dict)
     spans: list[tuple[int, int]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def rest(self) -> str:
+        """Return the text, as long as it is, with a mark for all that was read as a constraint."""
+        kept = list(self.text)
+        for start, end in self.spans:
+            kept[start:end] = ";" * (end - start)
+        return "".join(kept)
+
+    @property
+    def is_bare(self) -> bool:
+        """Tell whether there is nothing to search for: "anything for Linux"."""
+        words = re.sub(rf"\b(?:{_nouns()})\b|{_nouns()}", " ", self._subject, flags=re.IGNORECASE)
+        left = [one for one in re.findall(r"\w+", words) if not is_common(one)]
+        return bool(self.constraints) and not left
 
     @property
     def theme(self) -> str:
         """Return the need without its constraints and the words that only wish."""
+        bare = self._subject
+        return bare if re.search(r"\w{2}|[\u3400-\u9fff]", bare) else self.text
+
+    @property
+    def _subject(self) -> str:
         kept = list(self.text)
         for start, end in self.spans:
             kept[start:end] = " " * (end - start)
@@ -184,12 +115,18 @@ class Need:
             words.pop()
         while len(words) > 1 and words[0].casefold() in function:
             words.pop(0)
-        bare = " ".join(words).removeprefix("的").strip(" ,;:.")
-        return bare if re.search(r"\w{2}|[\u3400-\u9fff]", bare) else self.text
+        return " ".join(words).removeprefix("的").strip(" ,;:.")
 
     def has(self, name: str) -> bool:
         """Tell whether it has words of a list, such as "little_known" or "varied"."""
         return cue(name).search(self.text) is not None
+
+    def note(self, match: re.Match[str] | None) -> None:
+        """Say that no field tells what a word asks for."""
+        if match:
+            self.notes.append(
+                f"no field here says what is “{match[0].strip()}”; it was searched for"
+            )
 
     def add(self, name: str, constraint: Constraint, *spans: tuple[int, int]) -> None:
         """Add a constraint that stands at some places of the text."""
@@ -215,31 +152,18 @@ def read_need(text: str, spec: ToolSpec) -> Need:
     _read_maturity(need)
     _read_degrees(need)
     _read_numbers(need, spec)
+    _read_size(need)
+    _read_audience(need)
     return need
-
-
-def _found(text: str, info: FieldInfo) -> list[tuple[int, int, str]]:
-    """Return where a text names values of a field, the longest at each place."""
-    names = {value: value for value in info.examples if value.casefold() != "unknown"}
-    for value, others in tables()["aliases"].items():
-        own = next((one for one in info.examples if one.casefold() == value.casefold()), None)
-        names |= dict.fromkeys([value, *others], own) if own else {}
-    taken: list[tuple[int, int, str]] = []
-    for name in sorted(names, key=len, reverse=True):
-        for match in re.finditer(_EDGES.format(re.escape(name)), text, re.IGNORECASE):
-            start, end = match.span()
-            if any(start < last and first < end for first, last, _ in taken):
-                continue
-            taken.append((start, end, str(names[name])))
-    return sorted(taken)
 
 
 def _nouns() -> str:
     return "|".join(map(re.escape, sorted(phrase_tables()["tables"]["project"], key=len)[::-1]))
 
 
-def _mark(text: str, start: int, end: int, value: str) -> int:
+def _mark(text: str, one: NamedValue) -> int:
     """Return how surely a name of a language says what a thing is written in: 0 not, 2 said so."""
+    start, end, value, _ = one
     before, after = text[:start], text[end:]
     if cue("written_in").search(before):
         return 3
@@ -267,11 +191,10 @@ def _read_languages(need: Need) -> None:
             constraint = Constraint(wanted=wanted, field="language", filters=filters)
             need.add("text language", constraint, with_marks(need.text, *match.span()))
     info = need.roles.get("language")
-    found = _found(need.text, info) if info else []
-    marks = {one: _mark(need.text, *one) for one in found}
-    for one, other in pairwise(found):  # "in Go or Rust"
-        if cue("joins").fullmatch(need.text[one[1] : other[0]]):
-            marks[one] = marks[other] = max(marks[one], marks[other])
+    found = find_values(need.text, info) if info else []
+    marks = {one: _mark(need.text, one) for one in found}
+    for group in joined(need.text, found):  # "in Go or Rust"
+        marks |= dict.fromkeys(group, max(marks[one] for one in group))
     best = max(marks.values(), default=0)
     chosen = [one for one in found if marks[one] and marks[one] >= min(best, 2)]
     if chosen and info is not None:
@@ -284,62 +207,104 @@ def _read_languages(need: Need) -> None:
 
 
 def _add_values(
-    need: Need, name: str, field_name: str, chosen: Sequence[tuple[int, int, str]]
+    need: Need,
+    name: str,
+    field_name: str | None,
+    chosen: Sequence[NamedValue],
+    *,
+    every: bool = False,
 ) -> None:
-    """Ask for any of the values that are named, and for none of those that are denied."""
-    denied = {one[2] for one in chosen if is_denied(need.text, one[0])}
-    wanted = {one[2] for one in chosen if not is_denied(need.text, one[0])}
-    if wanted & denied:
-        raise CallerError(CONTRADICTION, value=f"{name}: {min(wanted & denied)}",
+    """Ask for any of the values that are named, and for none of those that are denied.
+
+    With `every` all that a list joins must be so, unless it is a choice.
+    """
+    denials = denied_of(need.text, [one[:2] for one in chosen])
+    denied = {one.name: one for one, no in zip(chosen, denials, strict=True) if no}
+    wanted = [one for one, no in zip(chosen, denials, strict=True) if not no]
+    names = list(dict.fromkeys(one.name for one in wanted))
+    if both := sorted({*names} & {*denied}):
+        raise CallerError(CONTRADICTION, value=f"{name}: {both[0]}",
                           hint="it is both asked for and left out")  # fmt: skip
-    filters = [f"{field_name}={'|'.join(sorted(wanted))}"] if wanted else [f"{field_name}=*"]
-    filters += [f"{field_name}!={value}" for value in sorted(denied)]
-    shown = [*sorted(wanted), *(f"not {value}" for value in sorted(denied))]
-    constraint = Constraint(wanted=", ".join(shown), field=field_name, filters=filters)
-    need.add(name, constraint, *(with_marks(need.text, one[0], one[1]) for one in chosen))
+    choices: list[list[NamedValue]] = []
+    for group in joined(need.text, wanted) if every else [wanted] if wanted else []:
+        strict = every and not is_choice(need.text, group)
+        choices += [[one] for one in group] if strict else [group]
+    filters = [f"{field_name}={_any_of(group)}" for group in choices] or [f"{field_name}=*"]
+    unmet = field_name is None or any(not any(one.values for one in group) for group in choices)
+    barred = [one for one in denied.values() if one.values]
+    filters += [f"{field_name}!={_any_of(barred)}"] if barred else []
+    constraint = Constraint(
+        wanted=", ".join([*sorted(names), *(f"not {value}" for value in sorted(denied))]),
+        field=None if unmet else field_name,
+        filters=[] if unmet else list(dict.fromkeys(filters)),
+    )
+    need.add(name, constraint, *(with_marks(need.text, one.start, one.end) for one in chosen))
+
+
+def _any_of(named: Sequence[NamedValue]) -> str:
+    return "|".join(sorted({value.replace("|", "?") for one in named for value in one.values}))
 
 
 def _read_platforms(need: Need) -> None:
+    """Read what a thing must run on: all of "Linux and macOS", any of "Linux or macOS"."""
     info = need.roles.get("platform")
-    if info is None:
-        return
-    taken = need.spans
-    free = [one for one in _found(need.text, info)
-            if not any(one[0] < end and start < one[1] for start, end in taken)]  # fmt: skip
-    chosen = [one for one in free if _is_platform(need.text, *one)]
+    if info is None and not {"licence", "stars", "forks"} & need.roles.keys():
+        return  # nothing here is software
+    rest = need.rest
+    found = [one for one in find_values(need.text, info, systems=True)
+             if rest[one.start : one.end] == need.text[one.start : one.end]]  # fmt: skip
+    chosen: list[NamedValue] = []
+    for group in joined(need.text, found):
+        if any(_is_platform(rest, one) for one in group):
+            chosen += group
+        elif systems := [one.name for one in group if one.name in tables()["systems"]]:
+            need.notes.append(f"“{systems[0]}” was searched for as a word; "
+                              f"“for {systems[0]}” asks for what runs there")  # fmt: skip
     if chosen:
-        _add_values(need, "platform", info.name, chosen)
-        return
-    for system in tables()["systems"]:
-        for match in re.finditer(_EDGES.format(re.escape(system)), need.text):
-            if _is_platform(need.text, *match.span(), system):
-                need.add("platform", Constraint(wanted=system),
-                         with_marks(need.text, *match.span()))  # fmt: skip
+        _add_values(need, "platform", info.name if info else None, chosen, every=True)
 
 
-def _is_platform(text: str, start: int, end: int, value: str) -> bool:
-    before = text[:start]
+def _is_platform(text: str, one: NamedValue) -> bool:
+    """Tell whether a name says what a thing runs on, and not what it is about."""
+    before, after = text[: one.start], text[one.end :]
     if cue("runs_on").search(before) or cue("before_platform").search(before):
         return True
-    meant = re.match(r"\s*(?:$|[^\w\s])", text[end:]) is not None  # not "for Linux kernels"
-    known = value in tables()["systems"] and cue("before_system").search(before) is not None
-    return known and meant
+    ends = re.match(r"\s*(?:$|[^\w\s]|的)", after) is not None
+    apart = ends and re.search(r"[,;，；、(]\s*$", before) is not None
+    if apart or (ends and is_denied(text, one.start)):
+        return True
+    if one.name not in tables()["systems"]:
+        return False
+    if cue("after_system").search(after) or cue("any_system").fullmatch(text[one.start : one.end]):
+        return True
+    noun = rf"^(?:[ -]|的)?(?:{_nouns()})s?\b"
+    word = re.match(r"\s*([^\W\d_]+)", after)  # not "for Linux kernels"
+    follows = ends or word is None or is_common(word[1]) or re.match(noun, after, re.IGNORECASE)
+    return bool(follows) and (
+        cue("before_system").search(before) is not None
+        or is_denied(text, one.start)
+        or re.match(noun, after, re.IGNORECASE) is not None
+    )
 
 
 def _read_maturity(need: Need) -> None:
     """Read the words for maturity, where anything here says how mature a document is."""
     info = need.roles.get("maturity")
-    for start, end, value in _found(need.text, info) if info else ():
+    for one in find_values(need.text, info):
         assert info is not None
         near = rf"^[ -](?:\w+ )?(?:{_nouns()}|level|stage)s?\b"
         label = info.name.rsplit(".", 1)[-1].replace("_", " ")
-        meant = re.search(near, need.text[end:], re.IGNORECASE) or label in need.text.casefold()
-        if meant and maturity_of(value) is not None:
-            _add_values(need, "maturity", info.name, [(start, end, value)])
+        after = need.text[one.end :]
+        meant = re.search(near, after, re.IGNORECASE) or label in need.text.casefold()
+        if meant and maturity_of(one.name) is not None:
+            _add_values(need, "maturity", info.name, [one])
             return
     known = next((need.roles[one] for one in ("maturity", "stars") if one in need.roles), None)
     mature, early = cue("mature").search(need.text), cue("experimental").search(need.text)
-    if known is None or not (mature or early):
+    if not (mature or early):
+        return
+    if known is None:
+        need.note(mature or early)
         return
     if mature and early:
         raise CallerError(CONTRADICTION, value=f"{mature[0]}, {early[0]}", hint="leave one out")
@@ -355,7 +320,9 @@ def _read_degrees(need: Need) -> None:
     text, roles = need.text, need.roles
     updated = roles.get("updated")
     match = cue("maintained").search(text)
-    if match and updated:
+    if match and not updated:
+        need.note(match)
+    elif match and updated:
         constraint = Constraint(wanted=match[0], field=updated.name, least=MAINTAINED)
         need.add("activity", constraint, match.span())
     match = None if need.has("little_known") else cue("popular").search(text)
@@ -364,12 +331,66 @@ def _read_degrees(need: Need) -> None:
             filters = [f"{roles[role].name}>={least}"]
             constraint = Constraint(wanted=match[0], field=roles[role].name, filters=filters)
             need.add("popularity", constraint, match.span())
+    if match and "popularity" not in need.constraints:
+        need.note(match)
     for name, op in (("short", "<="), ("long", ">=")):
         match = cue(name).search(text)
         if match and "pages" in roles:
             filters = [f"{roles['pages'].name}{op}{tables()['pages'][name]}"]
             constraint = Constraint(wanted=match[0], field=roles["pages"].name, filters=filters)
             need.add("length", constraint, match.span())
+        elif match:
+            need.note(match)
+
+
+def _read_size(need: Need) -> None:
+    """Read that a thing must be small: by a field, else by what documents say of themselves.
+
+    Of numbers the lower half of those that are here counts as small.
+    """
+    matches = [
+        match
+        for match in cue("small").finditer(need.rest)
+        if cue("before_size").search(_without_wish(need.rest[: match.start()]))
+        and not is_denied(need.text, match.start())
+    ]
+    if not matches:
+        return
+    info, wanted = need.roles.get("size"), ", ".join(one[0] for one in matches)
+    if info is None:
+        constraint = Constraint(wanted=wanted, field=TEXT, cue="small")
+    elif info.type == "number":
+        limit = median(float(one) for one in info.examples)
+        constraint = Constraint(
+            wanted=wanted, field=info.name, filters=[f"{info.name}<={_number(limit)}"]
+        )
+    else:
+        values = sorted(one for one in info.examples if cue("small").search(one))
+        filters = [f"{info.name}={'|'.join(values)}"]
+        constraint = Constraint(wanted=wanted, field=info.name, filters=filters)
+    need.add("size", constraint, *(one.span() for one in matches))
+
+
+def _without_wish(text: str) -> str:
+    return cue("wishes").sub("", text)
+
+
+def _read_audience(need: Need) -> None:
+    """Read whom a thing is for; the words stay part of what is searched for."""
+    info = need.roles.get("audience")
+    found = find_audience(need.text, info)
+    if found is None:
+        return
+    said = need.text[found.start : found.end]
+    if info is None:
+        need.notes.append(f"no field here says whom a document is for; “{said}” was searched for")
+        return
+    denied = is_denied(need.text, found.start)
+    constraint = Constraint(
+        wanted=f"not {said}" if denied else said, field=info.name, cue=found.kind,
+        values=list(found.values), denied=denied,
+    )  # fmt: skip
+    need.add("audience", constraint)
 
 
 def _read_numbers(need: Need, spec: ToolSpec) -> None:
@@ -397,7 +418,7 @@ def _read_numbers(need: Need, spec: ToolSpec) -> None:
         wanted = need.text[min(s for s, _ in spans) : max(e for _, e in spans)]
         constraint = Constraint(wanted=wanted, field=name, filters=filters)
         label = name.rsplit(".", 1)[-1].replace("_", " ")
-        need.add(label, constraint, *spans)
+        need.add(label, constraint, *(with_marks(need.text, *span) for span in spans))
         _check_range(label, limits)
 
 

@@ -10,7 +10,8 @@ from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
 from core.metadata import humanise
 from core.types import Citation, Evidence, FrozenModel
-from reasoning.recommend.factors import ROW, Suggestion
+from reasoning.recommend.factors import Suggestion
+from reasoning.recommend.reasons import ROW
 from reasoning.recommend.roles import cue, tables, value_of
 
 RelationKind = Literal["depends_on", "works_with", "instead_of"]

@@ -46,14 +46,24 @@ def is_denied(text: str, start: int) -> bool:
     return cue("negation").search(text[:start]) is not None
 
 
+def denied_of(text: str, spans: Sequence[tuple[int, int]]) -> list[bool]:
+    """Tell which of the spans are denied; who wants "not GPL or MPL" wants none of the two."""
+    denied: list[bool] = []
+    for place, (start, _) in enumerate(spans):
+        between = text[spans[place - 1][1] : start] if place else ""
+        listed = cue("joins").fullmatch(between) and cue("one_of").search(between)
+        denied.append(is_denied(text, start) or bool(listed and denied[-1]))
+    return denied
+
+
 def with_marks(text: str, start: int, end: int) -> tuple[int, int]:
     """Return a span with the words beside it that only mark it: "written in Python"."""
-    for name in ("written_in", "runs_on", "before_language", "before_platform", "before_system",
+    for name in ("written_in", "runs_on", "before_language", "before_system", "before_platform",
                  "before_licence", "negation"):  # fmt: skip
         match = cue(name).search(text[:start])
         start = match.start() if match else start
-    match = cue("after_language").search(text[end:])
-    return start, end + match.end() if match else end
+    after = (cue(name).search(text[end:]) for name in ("after_language", "after_system"))
+    return start, end + max(match.end() if match else 0 for match in after)
 
 
 def find_roles(fields: Sequence[FieldInfo]) -> dict[str, FieldInfo]:
@@ -77,6 +87,13 @@ def value_of(role: str, metadata: Mapping[str, Any]) -> Any:  # noqa: ANN401 - w
     return None
 
 
+def values_of(field: str, metadata: Mapping[str, Any]) -> list[str]:
+    """Return the values that a document has in a field, none where it has no such field."""
+    name = field.rsplit(".", 1)[-1]
+    value = next((value for key, value in metadata.items() if _is_called(key, humanise(name))), "")
+    return [str(one) for one in (value if isinstance(value, list) else [value]) if one != ""]
+
+
 def _is_called(field: str, name: str) -> bool:
     label = humanise(field.rsplit(".", 1)[-1]).casefold()
     return label == name.casefold()
@@ -84,6 +101,8 @@ def _is_called(field: str, name: str) -> bool:
 
 def _fits(role: str, info: FieldInfo) -> bool:
     """Tell whether values are of the kind of a role: a ticket's status is no maturity."""
+    if role == "size" and info.type == "text":
+        return any(cue("small").search(one) for one in info.examples)
     if role == "maturity":
         known = [one for one in info.examples if maturity_of(one) is not None]
         return 2 * len(known) > len(info.examples)
