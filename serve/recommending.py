@@ -22,6 +22,7 @@ from reasoning.recommend.factors import (
     Suggestion,
     add_taste,
     choose_different,
+    is_fitting,
     score_candidates,
     share_fit,
 )
@@ -74,6 +75,8 @@ def recommended(
             found += own
         _add_taste(session, auth, found, boxes)
         ranked = score_candidates(found, read, datetime.now(UTC).date())
+        if read.constraints and not (unmet or ranked or notes):
+            notes = ["no document here meets all that must be so"]
         chosen = _different(ranked, boxes, k, VARIED if read.has("varied") else DIVERSITY)
     _note_listed(session, auth, chosen)
     return {
@@ -102,9 +105,18 @@ def _candidates(
             continue  # owners of projects are no projects
         known = found.setdefault(item.document_key, Suggestion(item))
         known.card = item if item is not known.passage else None
-    candidates = list(found.values())
+    candidates = [one for one in found.values() if need.is_bare or _fits(box, one, language)]
+    notes = result.notes if candidates or not where else []
+    if found and not candidates:
+        notes = [f"nothing here fits “{need.theme}”; {len(found)} documents that meet the rest "
+                 "were left out"]  # fmt: skip
     share_fit(candidates, box.vectors([one.passage.chunk_id for one in candidates]))
-    return candidates, result.notes
+    return candidates, notes
+
+
+def _fits(box: Toolbox, one: Suggestion, language: str) -> bool:
+    cosine = np.array([one.passage.scores.get("vector", 0.0)])
+    return is_fitting(one, float(box.scale(cosine)[0]), language)
 
 
 def _add_taste(

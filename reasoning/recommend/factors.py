@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from core.language.detect import UNDETERMINED
 from core.types import Evidence
 from reasoning.recommend.audience import is_for
 from reasoning.recommend.need import TEXT, Constraint, Need
@@ -46,6 +47,9 @@ TASTE = 0.2  # the most that opinions add or take away; chosen, not measured
 UNLIKE = 0.5  # likeness up to which liking a document says nothing of the other; chosen
 DIVERSITY, VARIED = 0.1, 0.3  # weight of being unlike what is listed already, and where asked for
 HALF_LIFE = 365.0  # days after which activity is half; chosen, not measured
+# Likeness, 0..1, from which on a document fits a need with which it shares words, none, and none
+# because it is in another language, where it is lower.
+WORDED, ALIKE, FOREIGN = 0.15, 0.3, 0.2  # docs/evals/recommend.md
 NEIGHBOURS = 5  # nearest candidates that share their fit; docs/evals/recommend.md
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TRUE = ("true", "1", "yes", "да", "так", "是")
@@ -68,6 +72,18 @@ class Suggestion:
     def key(self) -> str:
         """Return the key of the document."""
         return self.passage.document_key
+
+
+def is_fitting(one: Suggestion, likeness: float, language: str) -> bool:
+    """Tell whether a document fits a need at all, by how alike they are and by shared words.
+
+    `language` is the need's. One that could be compared by neither stays.
+    """
+    scores = one.passage.scores
+    if scores.get("text", 0) > 0:
+        return "vector" not in scores or likeness >= WORDED
+    known = {language, one.passage.language} - {UNDETERMINED}
+    return not scores or likeness >= (FOREIGN if len(known) > 1 else ALIKE)
 
 
 def share_fit(candidates: Sequence[Suggestion], rows: Rows) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from core.errors import CallerError
-from core.language.cues import stopwords
+from core.language.cues import resource, stopwords
 from core.language.detect import detect_language
 from core.metadata import OWN
 from core.types import FieldInfo, FrozenModel, ToolSpec
@@ -25,6 +25,7 @@ from reasoning.recommend.roles import (
     with_marks,
 )
 from reasoning.recommend.values import (
+    EDGES,
     NamedValue,
     find_values,
     is_choice,
@@ -88,9 +89,9 @@ class Need:
     @property
     def is_bare(self) -> bool:
         """Tell whether there is nothing to search for: "anything for Linux"."""
-        words = re.sub(rf"\b(?:{_nouns()})\b|{_nouns()}", " ", self._subject, flags=re.IGNORECASE)
-        left = [one for one in re.findall(r"\w+", words) if not is_common(one)]
-        return bool(self.constraints) and not left
+        bare = cue("anything").sub(" ", self._subject)
+        bare = re.sub(EDGES.format(_nouns()), " ", bare, flags=re.IGNORECASE)
+        return bool(self.constraints) and all(map(is_common, re.findall(r"\w+", bare)))
 
     @property
     def theme(self) -> str:
@@ -200,8 +201,11 @@ def _read_languages(need: Need) -> None:
     if chosen and info is not None:
         _add_values(need, "language", f"{OWN}{info.name.rsplit('.', 1)[-1]}", chosen)
     elif "text language" not in need.constraints:
+        known = {*resource("programming")["names"]} if info else set()
         for match in re.finditer(r"[A-Z][\w+#]*", need.text):  # one that no document is in
-            if cue("written_in").search(need.text[: match.start()]):
+            before = need.text[: match.start()]
+            listed = match[0] in known and cue("before_language").search(before)
+            if listed or cue("written_in").search(before):
                 need.add("language", Constraint(wanted=match[0]),
                          with_marks(need.text, *match.span()))  # fmt: skip
 

@@ -15,8 +15,8 @@ from core.language.sentences import sentence_spans
 from core.metadata import find_title, humanise
 from core.types import Claim, Evidence
 from reasoning.recommend.factors import Opinion, Suggestion
-from reasoning.recommend.need import Need
-from reasoning.recommend.roles import tables
+from reasoning.recommend.need import TEXT, Need
+from reasoning.recommend.roles import cue, tables
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.records.schema import label_of
 from reasoning.verification import unsupported_reason
@@ -28,6 +28,7 @@ TELLING = ("licence", "language", "platform", "stars", "ratings", "rating", "upd
            "audience", "size", "pages", "downloads", "documentation")  # fmt: skip
 ROW = re.compile(r"^(?P<label>[^\n:：]{1,60})[:：]\s*(?P<value>[^\n]+)$", re.MULTILINE)
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)T\S*")
+_ADDRESS = re.compile(r"\S*[/\\@]\S*|\d\S*")  # no words
 PROSE, LISTED, TITLE = 2, 1, 0  # how much a row of a record tells of what it is about
 
 
@@ -35,6 +36,9 @@ def write_reasons(one: Suggestion, need: Need, theme: str) -> list[dict[str, Any
     """Return the sentence that fits best, and the fields that constraints and factors rest on."""
     language = lexicon(detect_language(need.text))
     best, rows = _best_sentence(one, theme), _rows(one, need, language)
+    for limits in need.constraints.values():
+        if limits.field == TEXT and not any(cue(limits.cue).search(own.text) for own in best):
+            best += _best_sentence(one, "", cue(limits.cue))
     liked = [{"text": _because(one, one.because, language), "citations": []}] if one.because else []
     found = [
         {"text": claim.text, "citations": [cited.model_dump() for cited in claim.citations]}
@@ -49,13 +53,17 @@ def _because(one: Suggestion, opinion: Opinion, language: Lexicon) -> str:
     return language.message(f"because_{own}{opinion.rating}").format(title=opinion.title)
 
 
-def _best_sentence(one: Suggestion, theme: str) -> list[Claim]:
+def _best_sentence(
+    one: Suggestion, theme: str, having: re.Pattern[str] | None = None
+) -> list[Claim]:
     """Quote what has most words of the need, the first among equals; prose before other fields."""
     found: list[tuple[int, int, Evidence, tuple[int, int]]] = []
     items = {item.chunk_id: item for item in (one.passage, one.card) if item is not None}
     for item in items.values():
         wanted = query_terms(theme, {item.language})
         for rank, span in _sentences(item):
+            if having is not None and not having.search(item.text[slice(*span)]):
+                continue
             words = {*terms(item.text[slice(*span)], item.language)}
             shared = sum(not words.isdisjoint(forms) for forms in wanted)
             if shared or rank == PROSE:
@@ -77,7 +85,8 @@ def _sentences(item: Evidence) -> Iterator[tuple[int, tuple[int, int]]]:
     rows = list(ROW.finditer(item.text)) if item.kind == "record" else []
     title = find_title(row["label"] for row in rows)
     for row in rows:
-        if humanise(row["label"]).casefold() in _roles():
+        named = humanise(row["label"]).casefold() in {*_roles(), "id", "url", "source", "file"}
+        if named or _ADDRESS.fullmatch(row["value"].strip()):
             continue
         start, end = row.span("value")
         if row["label"] == title or not reads_as_sentence(row["value"]):
@@ -105,7 +114,7 @@ def _rows(one: Suggestion, need: Need, language: Lexicon) -> list[Claim]:
     if card is None:
         return []
     asked = [label_of(limits.field).casefold() for limits in need.constraints.values()
-             if limits.field]  # fmt: skip
+             if limits.field and limits.field != TEXT]  # fmt: skip
     found: list[tuple[int, Claim]] = []
     for match in ROW.finditer(card.text):
         label, value = humanise(match["label"].strip()).casefold(), match["value"].strip()
