@@ -93,20 +93,13 @@ def _candidates(
 ) -> tuple[list[Suggestion], list[str]]:
     """Return the documents of one collection that meet the filters of a need, and notes."""
     where = [text for one in need.constraints.values() for text in one.filters]
-    language = detect_language(need.text)
-    arguments = {"query": need.theme, "where": where, "language": language}
     try:
-        result = box.run(FIND_CANDIDATES, arguments, auth, deadline)
+        found, notes = _found(box, auth, need, where, deadline)
+        everywhere = _found(box, auth, need, [], deadline)[0] if where else found
     except ToolError as error:  # a collection without a field meets no constraint on it
         return [], [str(error)]
-    found: dict[str, Suggestion] = {}
-    for item in result.evidence:
-        if item.metadata.get("note") == "user":
-            continue  # owners of projects are no projects
-        known = found.setdefault(item.document_key, Suggestion(item))
-        known.card = item if item is not known.passage else None
-    candidates = [one for one in found.values() if need.is_bare or _fits(box, one, language)]
-    notes = result.notes if candidates or not where else []
+    standing = {one.key: one.passage.score for one in everywhere}
+    candidates = [one for one in found if need.is_bare or _fits(box, one, standing.get(one.key))]
     if found and not candidates:
         notes = [f"nothing here fits “{need.theme}”; {len(found)} documents that meet the rest "
                  "were left out"]  # fmt: skip
@@ -114,9 +107,25 @@ def _candidates(
     return candidates, notes
 
 
-def _fits(box: Toolbox, one: Suggestion, language: str) -> bool:
+def _found(
+    box: Toolbox, auth: AuthContext, need: Need, where: Sequence[str], deadline: float
+) -> tuple[list[Suggestion], list[str]]:
+    """Return the documents nearest to a need that meet filters, with their cards, and notes."""
+    language = detect_language(need.text)
+    arguments = {"query": need.theme, "where": where, "language": language}
+    result = box.run(FIND_CANDIDATES, arguments, auth, deadline)
+    found: dict[str, Suggestion] = {}
+    for item in result.evidence:
+        if item.metadata.get("note") == "user":
+            continue  # owners of projects are no projects
+        known = found.setdefault(item.document_key, Suggestion(item))
+        known.card = item if item is not known.passage else None
+    return list(found.values()), result.notes if found or not where else []
+
+
+def _fits(box: Toolbox, one: Suggestion, standing: float | None) -> bool:
     cosine = np.array([one.passage.scores.get("vector", 0.0)])
-    return is_fitting(one, float(box.scale(cosine)[0]), language)
+    return is_fitting(one, float(box.scale(cosine)[0]), standing)
 
 
 def _add_taste(

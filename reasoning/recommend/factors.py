@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.language.detect import UNDETERMINED
 from core.types import Evidence
 from reasoning.recommend.audience import is_for
-from reasoning.recommend.need import TEXT, Constraint, Need
+from reasoning.recommend.need import SMALL, TEXT, Constraint, Need
 from reasoning.recommend.roles import (
     class_of_licence,
     cue,
@@ -47,9 +46,9 @@ TASTE = 0.2  # the most that opinions add or take away; chosen, not measured
 UNLIKE = 0.5  # likeness up to which liking a document says nothing of the other; chosen
 DIVERSITY, VARIED = 0.1, 0.3  # weight of being unlike what is listed already, and where asked for
 HALF_LIFE = 365.0  # days after which activity is half; chosen, not measured
-# Likeness, 0..1, from which on a document fits a need with which it shares words, none, and none
-# because it is in another language, where it is lower.
-WORDED, ALIKE, FOREIGN = 0.15, 0.3, 0.2  # docs/evals/recommend.md
+# A document fits that stands out so far in its collection; or that is so like the need, 0..1, where
+# it shares words with it, and where it shares none: docs/evals/recommend.md.
+STANDS_OUT, WORDED, ALIKE = 0.15, 0.2, 0.4
 NEIGHBOURS = 5  # nearest candidates that share their fit; docs/evals/recommend.md
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TRUE = ("true", "1", "yes", "да", "так", "是")
@@ -74,16 +73,17 @@ class Suggestion:
         return self.passage.document_key
 
 
-def is_fitting(one: Suggestion, likeness: float, language: str) -> bool:
-    """Tell whether a document fits a need at all, by how alike they are and by shared words.
+def is_fitting(one: Suggestion, likeness: float, standing: float | None) -> bool:
+    """Tell whether a document fits a need at all.
 
-    `language` is the need's. One that could be compared by neither stays.
+    `standing` is the score that it has among all of its collection, None where others have more.
+    One that could not be compared stays.
     """
     scores = one.passage.scores
-    if scores.get("text", 0) > 0:
-        return "vector" not in scores or likeness >= WORDED
-    known = {language, one.passage.language} - {UNDETERMINED}
-    return not scores or likeness >= (FOREIGN if len(known) > 1 else ALIKE)
+    worded = scores.get("text", 0) > 0
+    if not scores or (worded and "vector" not in scores):
+        return True
+    return likeness >= (WORDED if worded else ALIKE) or (standing or 0.0) >= STANDS_OUT
 
 
 def share_fit(candidates: Sequence[Suggestion], rows: Rows) -> None:
@@ -189,12 +189,10 @@ def is_said(constraint: Constraint, one: Suggestion) -> bool:
     if stated and constraint.field != TEXT:
         return (not {*stated}.isdisjoint(constraint.values)) != constraint.denied
     texts = [item.text for item in (one.passage, one.card) if item is not None]
-    if constraint.field != TEXT:
+    if constraint.cue != SMALL:
         return not constraint.denied and any(is_for(constraint.cue, text) for text in texts)
     return any(
-        not is_denied(text, match.start())
-        for text in texts
-        for match in cue(constraint.cue).finditer(text)
+        not is_denied(text, match.start()) for text in texts for match in cue(SMALL).finditer(text)
     )
 
 

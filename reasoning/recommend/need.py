@@ -44,6 +44,7 @@ REACH = 4  # phrases around a number that may belong to it; chosen, not measured
 MAINTAINED = 0.5  # activity of a year ago: half of today's
 _THOUSANDS = re.compile(r"\b(\d{1,6}(?:\.\d{1,3})?) ?[kK]\b")
 _OR_MORE = re.compile(r"\b(\d+) ?\+(?=\s)")  # "1000+ stars"
+SMALL = "small"  # the cue for size
 TEXT = "text"  # in place of a field: what a document says in its own words
 
 
@@ -354,7 +355,7 @@ def _read_size(need: Need) -> None:
     """
     matches = [
         match
-        for match in cue("small").finditer(need.rest)
+        for match in cue(SMALL).finditer(need.rest)
         if cue("before_size").search(_without_wish(need.rest[: match.start()]))
         and not is_denied(need.text, match.start())
     ]
@@ -362,16 +363,15 @@ def _read_size(need: Need) -> None:
         return
     info, wanted = need.roles.get("size"), ", ".join(one[0] for one in matches)
     if info is None:
-        constraint = Constraint(wanted=wanted, field=TEXT, cue="small")
+        constraint = Constraint(wanted=wanted, field=TEXT, cue=SMALL)
     elif info.type == "number":
         limit = median(float(one) for one in info.examples)
         constraint = Constraint(
             wanted=wanted, field=info.name, filters=[f"{info.name}<={_number(limit)}"]
         )
     else:
-        values = sorted(one for one in info.examples if cue("small").search(one))
-        filters = [f"{info.name}={'|'.join(values)}"]
-        constraint = Constraint(wanted=wanted, field=info.name, filters=filters)
+        values = sorted(one for one in info.examples if cue(SMALL).search(one))
+        constraint = Constraint(wanted=wanted, field=info.name, cue=SMALL, values=values)
     need.add("size", constraint, *(one.span() for one in matches))
 
 

@@ -15,7 +15,7 @@ from core.language.sentences import sentence_spans
 from core.metadata import find_title, humanise
 from core.types import Claim, Evidence
 from reasoning.recommend.factors import Opinion, Suggestion
-from reasoning.recommend.need import TEXT, Need
+from reasoning.recommend.need import SMALL, TEXT, Need
 from reasoning.recommend.roles import cue, tables
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.records.schema import label_of
@@ -37,8 +37,8 @@ def write_reasons(one: Suggestion, need: Need, theme: str) -> list[dict[str, Any
     language = lexicon(detect_language(need.text))
     best, rows = _best_sentence(one, theme), _rows(one, need, language)
     for limits in need.constraints.values():
-        if limits.field == TEXT and not any(cue(limits.cue).search(own.text) for own in best):
-            best += _best_sentence(one, "", cue(limits.cue))
+        if limits.cue == SMALL and not any(cue(SMALL).search(own.text) for own in best):
+            best += _best_sentence(one, "", cue(SMALL))
     liked = [{"text": _because(one, one.because, language), "citations": []}] if one.because else []
     found = [
         {"text": claim.text, "citations": [cited.model_dump() for cited in claim.citations]}
@@ -58,7 +58,7 @@ def _best_sentence(
 ) -> list[Claim]:
     """Quote what has most words of the need, the first among equals; prose before other fields."""
     found: list[tuple[int, int, Evidence, tuple[int, int]]] = []
-    items = {item.chunk_id: item for item in (one.passage, one.card) if item is not None}
+    items = {item.evidence_id: item for item in (one.passage, one.card) if item is not None}
     for item in items.values():
         wanted = query_terms(theme, {item.language})
         for rank, span in _sentences(item):
