@@ -26,7 +26,8 @@ from reasoning.recommend.factors import (
     score_candidates,
     share_fit,
 )
-from reasoning.recommend.need import Need, read_need
+from reasoning.recommend.need import Need
+from reasoning.recommend.reading import read_need
 from reasoning.recommend.reasons import write_reasons
 from reasoning.recommend.relations import find_relations
 from tools.search import FIND_CANDIDATES

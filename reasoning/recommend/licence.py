@@ -15,6 +15,7 @@ from reasoning.recommend.roles import (
     class_of_licence,
     cue,
     denied_of,
+    is_apart,
     is_denied,
     licences,
     with_marks,
@@ -85,6 +86,8 @@ def read_licence(text: str, info: FieldInfo | None) -> LicenceWish | None:
 
 def _is_under(text: str, match: re.Match[str]) -> bool:
     """Tell whether a name stands for a licence: "under BSD", and not "with Apache Spark"."""
+    if is_apart(text, *match.span()):
+        return True
     ends = re.match(r"\s*(?:$|[^\w\s])", text[match.end() :]) is not None
     return ends and cue("before_licence").search(text[: match.start()]) is not None
 

@@ -10,7 +10,6 @@ from typing import Any
 from core.language.analysis import query_terms, terms
 from core.language.detect import detect_language
 from core.language.orders import gives_orders
-from core.language.passages import reads_as_sentence
 from core.language.sentences import sentence_spans
 from core.metadata import find_title, humanise
 from core.types import Claim, Evidence
@@ -29,6 +28,8 @@ TELLING = ("licence", "language", "platform", "stars", "ratings", "rating", "upd
 ROW = re.compile(r"^(?P<label>[^\n:：]{1,60})[:：]\s*(?P<value>[^\n]+)$", re.MULTILINE)
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)T\S*")
 _ADDRESS = re.compile(r"\S*[/\\@]\S*|\d\S*")  # no words
+_LISTS = re.compile(r"[,;|、，；]")
+LEAST_ENDED, LEAST_WORDS = 3, 4  # of text with and without a full stop; chosen, not measured
 PROSE, LISTED, TITLE = 2, 1, 0  # how much a row of a record tells of what it is about
 
 
@@ -68,7 +69,8 @@ def _best_sentence(
             shared = sum(not words.isdisjoint(forms) for forms in wanted)
             if shared or rank == PROSE:
                 found.append((shared, rank, item, span))
-    for _, _, item, span in sorted(found, key=lambda row: row[:2], reverse=True):
+    found.sort(key=lambda row: (row[1] != TITLE, row[0], row[1]), reverse=True)
+    for _, _, item, span in found:
         if claims := _verified(item, item.text[slice(*span)], span):
             return claims
     return []
@@ -89,7 +91,7 @@ def _sentences(item: Evidence) -> Iterator[tuple[int, tuple[int, int]]]:
         if named or _ADDRESS.fullmatch(row["value"].strip()):
             continue
         start, end = row.span("value")
-        if row["label"] == title or not reads_as_sentence(row["value"]):
+        if row["label"] == title or not _is_prose(row["value"], item.language):
             spans.append((TITLE if row["label"] == title else LISTED, row.span()))
             continue
         spans += [(PROSE, (start + first, start + last))
@@ -97,6 +99,15 @@ def _sentences(item: Evidence) -> Iterator[tuple[int, tuple[int, int]]]:
     for rank, (start, end) in spans:
         if end - start <= LONGEST_QUOTE and not gives_orders(item.text, start, end):
             yield rank, (start, end)
+
+
+def _is_prose(value: str, language: str) -> bool:
+    """Tell whether a value is text, as descriptions are, which often end without a full stop."""
+    words = len(terms(value, language))
+    ends = value.rstrip()[-1:] in ".!?…。！？"
+    return words >= (LEAST_ENDED if ends else LEAST_WORDS) and words > 3 * len(
+        _LISTS.findall(value)
+    )
 
 
 @cache

@@ -17,6 +17,7 @@ LicenceClass = Literal["closed", "copyleft", "weak", "permissive"]
 CLASSES: tuple[LicenceClass, ...] = get_args(LicenceClass)
 FREE: frozenset[LicenceClass] = frozenset({"permissive", "weak", "copyleft"})
 _PARTS = re.compile(r"\s+/\s+|\s+and\s+|;\s*", re.IGNORECASE)
+_MARKS = ":：,;，；、()（）"
 _CHOICE = re.compile(r"\s+or\s+|\|", re.IGNORECASE)
 
 
@@ -56,14 +57,21 @@ def denied_of(text: str, spans: Sequence[tuple[int, int]]) -> list[bool]:
     return denied
 
 
+def is_apart(text: str, start: int, end: int) -> bool:
+    """Tell whether a stretch stands alone between marks: "Go" in "backup, Go, MIT"."""
+    before, after = text[:start].rstrip(), text[end:].lstrip()
+    begins = not before or before[-1] in _MARKS
+    return begins and (not after or after[0] in (_MARKS if before else _MARKS.strip(":：")))
+
+
 def with_marks(text: str, start: int, end: int) -> tuple[int, int]:
     """Return a span with the words beside it that only mark it: "written in Python"."""
     for name in ("written_in", "runs_on", "before_language", "before_system", "before_platform",
                  "before_licence", "negation"):  # fmt: skip
         match = cue(name).search(text[:start])
         start = match.start() if match else start
-    after = (cue(name).search(text[end:]) for name in ("after_language", "after_system"))
-    return start, end + max(match.end() if match else 0 for match in after)
+    match = cue("after_language").search(text[end:])
+    return start, end + match.end() if match else end
 
 
 def find_roles(fields: Sequence[FieldInfo]) -> dict[str, FieldInfo]:

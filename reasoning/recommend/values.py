@@ -14,6 +14,7 @@ from reasoning.recommend.roles import cue, tables
 
 # What stands beside a name: no letter, digit or sign of one; Chinese has no marks between words.
 EDGES = r"(?<![^\W\u3400-\u9fff])(?<![+#.-])(?:{})(?![+#])(?![^\W\u3400-\u9fff])"
+_VERSION = r"(?: ?\d+(?:\.\d+)*\+?)?"
 _PARTS = re.compile(r"\s*[,;|/]\s*")
 _UNKNOWN = ("", "unknown", "none", "n/a")
 _ANY = ("any", "all", "*")
@@ -31,7 +32,7 @@ class NamedValue(NamedTuple):
 @cache
 def spellings() -> dict[str, re.Pattern[str]]:
     """Return what systems and languages are called, by their names in the tables."""
-    found = {name: [pattern] for name, pattern in tables()["systems"].items()}
+    found = {name: [f"(?:{one}){_VERSION}"] for name, one in tables()["systems"].items()}
     for name, others in tables()["aliases"].items():
         found[name] = [re.escape(one) for one in (name, *others)]
     for known in known_languages().values():
