@@ -100,7 +100,12 @@ def _candidates(
     except ToolError as error:  # a collection without a field meets no constraint on it
         return [], [str(error)]
     standing = {one.key: one.passage.score for one in everywhere}
-    candidates = [one for one in found if need.is_bare or _fits(box, one, standing.get(one.key))]
+    alike = box.scale(np.array([one.passage.scores.get("vector", 0.0) for one in found]))
+    candidates = [
+        one
+        for one, likeness in zip(found, alike.tolist(), strict=True)
+        if need.is_bare or is_fitting(one, likeness, standing.get(one.key))
+    ]
     if found and not candidates:
         notes = [f"nothing here fits “{need.theme}”; {len(found)} documents that meet the rest "
                  "were left out"]  # fmt: skip
@@ -122,11 +127,6 @@ def _found(
         known = found.setdefault(item.document_key, Suggestion(item))
         known.card = item if item is not known.passage else None
     return list(found.values()), result.notes if found or not where else []
-
-
-def _fits(box: Toolbox, one: Suggestion, standing: float | None) -> bool:
-    cosine = np.array([one.passage.scores.get("vector", 0.0)])
-    return is_fitting(one, float(box.scale(cosine)[0]), standing)
 
 
 def _add_taste(

@@ -19,7 +19,7 @@ app = typer.Typer(help="Like and dislike documents; list or reset what you said 
 
 OneCollection = Annotated[
     str | None,
-    typer.Option("--collection", "-c", help="Collection; the only one where there is no other."),
+    typer.Option("--collection", "-c", help="Collection of documents."),
 ]
 DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Its id.")]
 
@@ -62,7 +62,7 @@ def _rate(
 def list_ratings(
     options: CallerOptions, collection: OneCollection = None, as_json: Json = False
 ) -> None:
-    """List, or export with --json, what you like and dislike, newest first; in every collection."""
+    """List, or export with --json, what you like and dislike, newest first."""
     auth = options.auth
     with opened_catalogue(options.settings()) as opened:
         rated = [

@@ -110,7 +110,7 @@ def score_candidates(candidates: Sequence[Suggestion], need: Need, today: date) 
     for one in candidates:
         fit = min(1.0, max(0.0, one.passage.score / best))
         one.factors = {"fit": fit, **read_factors(one.passage.metadata, today)}
-        if not all(is_met(limits, one.factors.get(name)) and is_said(limits, one)
+        if not all(is_met(limits, one.factors.get(name)) and is_stated(limits, one)
                    for name, limits in need.constraints.items()):  # fmt: skip
             continue
         # What is not known counts as nothing: the licence of an abandoned list is not known either.
@@ -178,7 +178,7 @@ def is_met(constraint: Constraint, value: float | None) -> bool:
     return least <= value <= most
 
 
-def is_said(constraint: Constraint, one: Suggestion) -> bool:
+def is_stated(constraint: Constraint, one: Suggestion) -> bool:
     """Tell whether a document says by a field, or else in its text, what a constraint's cue asks.
 
     What it says by the field goes before its text.

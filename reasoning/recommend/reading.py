@@ -115,8 +115,8 @@ def _read_platforms(need: Need) -> None:
         if any(_is_platform(rest, one) for one in group) or (len(systems) > 1 and not about):
             chosen += group
         elif systems or cue("before_system").search(rest[: group[0].start]):
-            said = need.text[group[0].start : group[0].end]
-            need.notes.append(f"“{said}” was searched for as a word; “on {group[0].name}” "
+            words = need.text[group[0].start : group[0].end]
+            need.notes.append(f"“{words}” was searched for as a word; “on {group[0].name}” "
                               "asks for what runs there")  # fmt: skip
     if chosen:
         add_values(need, "platform", info.name if info else None, chosen, every=True)
@@ -151,13 +151,13 @@ def _read_audience(need: Need) -> None:
     found = find_audience(need.text, info)
     if found is None:
         return
-    said = need.text[found.start : found.end]
+    words = need.text[found.start : found.end]
     if info is None:
-        need.notes.append(f"no field here says whom a document is for; “{said}” was searched for")
+        need.notes.append(f"no field here says whom a document is for; “{words}” was searched for")
         return
     denied = is_denied(need.text, found.start)
     constraint = Constraint(
-        wanted=f"not {said}" if denied else said, field=info.name, cue=found.kind,
+        wanted=f"not {words}" if denied else words, field=info.name, cue=found.kind,
         values=list(found.values), denied=denied,
     )  # fmt: skip
     need.add("audience", constraint)
