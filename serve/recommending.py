@@ -100,6 +100,7 @@ def _candidates(
     except ToolError as error:  # a collection without a field meets no constraint on it
         return [], [str(error)]
     standing = {one.key: one.passage.score for one in everywhere}
+    share_fit(found, box.vectors([one.passage.chunk_id for one in found]))
     alike = box.scale(np.array([one.passage.scores.get("vector", 0.0) for one in found]))
     candidates = [
         one
@@ -109,7 +110,6 @@ def _candidates(
     if found and not candidates:
         notes = [f"nothing here fits “{need.theme}”; {len(found)} documents that meet the rest "
                  "were left out"]  # fmt: skip
-    share_fit(candidates, box.vectors([one.passage.chunk_id for one in candidates]))
     return candidates, notes
 
 

@@ -11,7 +11,7 @@ from core.language.analysis import query_terms, terms
 from core.language.detect import detect_language
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
-from core.metadata import find_title, humanise
+from core.metadata import CANONICAL, SYNONYMS, find_title, humanise
 from core.types import Claim, Evidence
 from reasoning.recommend.factors import Opinion, Suggestion
 from reasoning.recommend.need import SMALL, TEXT, Need
@@ -28,6 +28,7 @@ TELLING = ("licence", "language", "platform", "stars", "ratings", "rating", "upd
 ROW = re.compile(r"^(?P<label>[^\n:：]{1,60})[:：]\s*(?P<value>[^\n]+)$", re.MULTILINE)
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)T\S*")
 _ADDRESS = re.compile(r"\S*[/\\@]\S*|\d\S*")  # no words
+_DRY = SYNONYMS.keys() - {"title", "keywords"}  # fields that say nothing of what a thing is about
 _LISTS = re.compile(r"[,;|、，；]")
 LEAST_ENDED, LEAST_WORDS = 3, 4  # of text with and without a full stop; chosen, not measured
 PROSE, LISTED, TITLE = 2, 1, 0  # how much a row of a record tells of what it is about
@@ -87,7 +88,8 @@ def _sentences(item: Evidence) -> Iterator[tuple[int, tuple[int, int]]]:
     rows = list(ROW.finditer(item.text)) if item.kind == "record" else []
     title = find_title(row["label"] for row in rows)
     for row in rows:
-        named = humanise(row["label"]).casefold() in {*_roles(), "id", "url", "source", "file"}
+        label = humanise(row["label"]).casefold()
+        named = label in {*_roles(), "id", "source", "file"} or CANONICAL.get(label, label) in _DRY
         if named or _ADDRESS.fullmatch(row["value"].strip()):
             continue
         start, end = row.span("value")
