@@ -36,8 +36,8 @@ def recommend(
 ) -> None:
     """Recommend documents for a need: projects, books, whatever a collection has.
 
-    What the need says of language, licence, platform, maturity and size must be so; what a document
-    does not say of itself is not so.
+    What the need says of language, licence, platform, audience, maturity and size must be so; what
+    a document does not say of itself is not so.
     """
     settings = options.settings()
     if graph is not None:
