@@ -54,7 +54,8 @@ def read_licence(text: str, info: FieldInfo | None) -> LicenceWish | None:
     named = [
         one
         for one in re.finditer(pattern, text, ways)
-        if (sure or _is_under(text, one)) and not _NAME.match(text[one.end() :])
+        if (sure or _is_under(text, one) or (info and is_apart(text, *one.span())))
+        and not _NAME.match(text[one.end() :])
     ]
     if not classes and not named:
         return None
@@ -86,8 +87,6 @@ def read_licence(text: str, info: FieldInfo | None) -> LicenceWish | None:
 
 def _is_under(text: str, match: re.Match[str]) -> bool:
     """Tell whether a name stands for a licence: "under BSD", and not "with Apache Spark"."""
-    if is_apart(text, *match.span()):
-        return True
     ends = re.match(r"\s*(?:$|[^\w\s])", text[match.end() :]) is not None
     return ends and cue("before_licence").search(text[: match.start()]) is not None
 

@@ -187,6 +187,11 @@ def test_nothing_that_is_stated_is_passed_over_in_silence() -> None:
     assert "Android" in read_need("Android chess clock", APPS).notes[0]
     assert "mature" in read_need("mature chess clock", APPS).notes[0]
     assert "for children" in read_need("chess for children", PROJECTS).notes[0]
+    apart = read_need("chess clock, Go, MIT", APPS).constraints
+    assert {name: one.wanted for name, one in apart.items()} == {"language": "Go", "licence": "MIT"}
+    assert read_need("tea, MIT, Boston", BARE).constraints == {}  # no licence is known there
+    with pytest.raises(CallerError, match="contradict"):
+        read_need("chess clock for Linux, not Linux", APPS)
     assert read_need("anything for Linux in Go", APPS).is_bare
     assert not read_need("chess for Linux in Go", APPS).is_bare
 
