@@ -20,15 +20,21 @@ from display.plan_drawing import (
     wrapped,
 )
 
-WORDS = {"depends_on": "depends on", "works_with": "works with", "instead_of": "instead of"}
-DASHES = {"depends_on": "", "works_with": "6 4", "instead_of": "1.5 4"}
+WORDS = {
+    "depends_on": "depends on",
+    "works_with": "works with",
+    "instead_of": "instead of",
+    "replaced_by": "is replaced by",
+}
+DASHES = {"depends_on": "", "works_with": "6 4", "instead_of": "1.5 4", "replaced_by": "1.5 4"}
+NONE = "None of these documents says how it is related to another."
 
 
 def relations_drawing(relations: Sequence[Mapping[str, Any]]) -> Markup:
     """Draw a box for each document and each name, and arrows by kind; empty without relations.
 
-    A line is whole where one depends on the other, dashed where it works with it, dotted where it
-    stands instead of it; its words are in the title of the arrow's box.
+    A line is whole where one depends on the other, dashed where it works with it, dotted where
+    one stands instead of the other; its words are in the title of the arrow's box.
     """
     if not relations:
         return Markup("")
@@ -52,6 +58,12 @@ def relations_drawing(relations: Sequence[Mapping[str, Any]]) -> Markup:
     drawn += [_box(lines[name], box) for name, box in boxes.items()]
     every = [*boxes.values(), *(box for way in through.values() for box in way)]
     return picture(drawn, every, "How these are related", "; ".join(sentences))
+
+
+def no_relations() -> Markup:
+    """Draw the line that says that there is nothing to draw."""
+    box = Box(0, 0, text_width(NONE, SIZE) + 2 * PADDING, LEADING + 2 * PADDING)
+    return picture([_box([NONE], box)], [box], "How these are related", NONE)
 
 
 def _box(lines: Sequence[str], box: Box) -> Markup:

@@ -22,10 +22,13 @@ from reasoning.recommend.factors import (
     Suggestion,
     add_taste,
     choose_different,
+    is_fitting,
     score_candidates,
-    write_reasons,
+    share_fit,
 )
-from reasoning.recommend.need import Need, read_need
+from reasoning.recommend.need import Need
+from reasoning.recommend.reading import read_need
+from reasoning.recommend.reasons import write_reasons
 from reasoning.recommend.relations import find_relations
 from tools.search import FIND_CANDIDATES
 from tools.toolbox import Toolbox, joined_specs
@@ -61,8 +64,9 @@ def recommended(
         }
         specs = joined_specs([box.specs(auth) for box in boxes.values()])
         read = read_need(text, next(one for one in specs if one.base == RECORDS))
-        unmet = {name for name, one in read.constraints.items() if one.field is None}
-        notes = [f"no document here says what is wanted of its {name}" for name in sorted(unmet)]
+        unmet = {name: one for name, one in read.constraints.items() if one.field is None}
+        notes = [f"no document here says that its {name} is {one.wanted}"
+                 for name, one in sorted(unmet.items())] + read.notes  # fmt: skip
         found: list[Suggestion] = []
         for name, box in () if unmet else boxes.items():
             own, more = _candidates(box, auth, read, deadline)
@@ -72,6 +76,8 @@ def recommended(
             found += own
         _add_taste(session, auth, found, boxes)
         ranked = score_candidates(found, read, datetime.now(UTC).date())
+        if read.constraints and not (unmet or ranked or notes):
+            notes = ["no document here meets all that must be so"]
         chosen = _different(ranked, boxes, k, VARIED if read.has("varied") else DIVERSITY)
     _note_listed(session, auth, chosen)
     return {
@@ -88,19 +94,39 @@ def _candidates(
 ) -> tuple[list[Suggestion], list[str]]:
     """Return the documents of one collection that meet the filters of a need, and notes."""
     where = [text for one in need.constraints.values() for text in one.filters]
-    language = detect_language(need.text)
-    arguments = {"query": need.theme, "where": where, "language": language}
     try:
-        result = box.run(FIND_CANDIDATES, arguments, auth, deadline)
+        found, notes = _found(box, auth, need, where, deadline)
+        everywhere = _found(box, auth, need, [], deadline)[0] if where else found
     except ToolError as error:  # a collection without a field meets no constraint on it
         return [], [str(error)]
+    standing = {one.key: one.passage.score for one in everywhere}
+    share_fit(found, box.vectors([one.passage.chunk_id for one in found]))
+    alike = box.scale(np.array([one.passage.scores.get("vector", 0.0) for one in found]))
+    candidates = [
+        one
+        for one, likeness in zip(found, alike.tolist(), strict=True)
+        if need.is_bare or is_fitting(one, likeness, standing.get(one.key))
+    ]
+    if found and not candidates:
+        notes = [f"nothing here fits “{need.theme}”; {len(found)} documents that meet the rest "
+                 "were left out"]  # fmt: skip
+    return candidates, notes
+
+
+def _found(
+    box: Toolbox, auth: AuthContext, need: Need, where: Sequence[str], deadline: float
+) -> tuple[list[Suggestion], list[str]]:
+    """Return the documents nearest to a need that meet filters, with their cards, and notes."""
+    language = detect_language(need.text)
+    arguments = {"query": need.theme, "where": where, "language": language}
+    result = box.run(FIND_CANDIDATES, arguments, auth, deadline)
     found: dict[str, Suggestion] = {}
     for item in result.evidence:
         if item.metadata.get("note") == "user":
             continue  # owners of projects are no projects
         known = found.setdefault(item.document_key, Suggestion(item))
         known.card = item if item is not known.passage else None
-    return list(found.values()), result.notes
+    return list(found.values()), result.notes if found or not where else []
 
 
 def _add_taste(

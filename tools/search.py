@@ -215,7 +215,9 @@ class FindCandidates(Tool):
         for item in found.evidence:
             known = best.setdefault(item.document_key, item)
             if known.kind == "record" and item.kind != "record":  # which says more to a reader
-                best[item.document_key] = item.model_copy(update={"score": known.score})
+                best[item.document_key] = item.model_copy(
+                    update={"score": known.score, "scores": known.scores}
+                )
         if not best and given.where:  # in words that no document here has
             best = self._filtered(auth, given.limit)
         cards = self._index.catalogue.cards(auth, self._index.collection.id, [*best])

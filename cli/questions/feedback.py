@@ -10,7 +10,9 @@ from rich.markup import escape
 from cli.arguments import CollectionName, Json, Yes
 from cli.options import CallerOptions, collection_of, opened_catalogue, storable, with_options
 from cli.terminal.output import ask_to_erase, counted, print_json, stdout
+from stores.ports import Record
 from stores.runlog.runs import DocumentOpinion
+from stores.sqlite.catalogue import Collection
 
 app = typer.Typer(help="Like and dislike documents; list or reset what you said of them.")
 
@@ -59,13 +61,24 @@ def list_ratings(
     """List, or export with --json, what you like and dislike, newest first."""
     auth = options.auth
     with opened_catalogue(options.settings()) as opened:
-        found = collection_of(opened, auth, collection)
-        rated = opened.runs.list_ratings(auth, found.id)
+        rated = [
+            (found.name, one)
+            for found in _collections(opened, options, collection)
+            for one in opened.runs.list_ratings(auth, found.id)
+        ]
+    rated.sort(key=lambda row: row[1].created_at, reverse=True)
     if as_json:
-        print_json({"ratings": [one.describe() for one in rated]})
+        print_json({"ratings": [{**one.describe(), "collection": name} for name, one in rated]})
         return
-    for one in rated:
+    for _, one in rated:
         stdout().print(escape(f"{one.rating:<8}{one.document_id}  {one.title}"))
+
+
+def _collections(opened: Record, options: CallerOptions, named: str | None) -> list[Collection]:
+    """Return the collection of a name, or all that the caller sees."""
+    if named is not None:
+        return [opened.catalogue.visible_collection(options.auth, storable(named))]
+    return opened.catalogue.visible_collections(options.auth)
 
 
 @app.command("reset")

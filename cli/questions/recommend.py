@@ -13,7 +13,7 @@ from cli.arguments import Json, path_option
 from cli.options import AskOptions, opened, storable, with_options
 from cli.terminal.answer import shortened
 from cli.terminal.output import checked_out, print_json, stdout, warn, write_files
-from display.relations import WORDS, relations_drawing
+from display.relations import NONE, WORDS, no_relations, relations_drawing
 from serve.recommending import MOST_ITEMS, recommended
 
 BAR = 10  # cells of a bar
@@ -36,8 +36,8 @@ def recommend(
 ) -> None:
     """Recommend documents for a need: projects, books, whatever a collection has.
 
-    What the need says of language, licence, platform, maturity and size must be so; what a document
-    does not say of itself is not so.
+    What the need says of language, licence, platform, audience, maturity and size must be so; what
+    a document does not say of itself is not so.
     """
     settings = options.settings()
     if graph is not None:
@@ -46,7 +46,8 @@ def recommend(
         named = options.collections_in(session)
         found = recommended(session, options.auth, storable(need), named, k, options.filters)
     if graph is not None:
-        write_files({graph: relations_drawing(found["relations"])})
+        write_files({graph: relations_drawing(found["relations"]) or no_relations()})
+        found["warnings"] += [] if found["relations"] else [NONE]
     if as_json:
         print_json(found)
         return

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 from core.errors import DocumentError
+from core.language.cues import resource
 from ingest.connectors.address import Address
 from ingest.connectors.network import Fetcher
 from ingest.connectors.types import Access, Item, Received
@@ -343,9 +344,19 @@ def _awesome(text: str) -> Iterator[Project]:
 
 
 def _listed(url: str, topics: list[str], tags: list[str]) -> dict[str, Any]:
-    """Return the fields of an entry; the first topic is the title, of two tags the licence."""
+    """Return the fields of an entry; the first topic is the title, of two tags the licence.
+
+    The other tag says what it is written in, what it runs on, or both.
+    """
     title, *headings = topics or [""]
     found = {"note": PROJECT, "url": url, "list": title, "topics": headings}
     if len(tags) > 1:
-        found |= {"license": tags[0], "platforms": tags[1].split("/")}
+        known = {name.casefold() for name in resource("programming")["names"]}
+        others = [one.strip() for one in tags[1].split("/")]
+        languages = [one for one in others if one.casefold() in known]
+        found |= {
+            "license": tags[0],
+            "language": languages[0] if len(languages) == 1 else languages,
+            "platforms": [one for one in others if one not in languages],
+        }
     return {name: value for name, value in found.items() if value not in _NOTHING}

@@ -1,4 +1,4 @@
-"""Score documents by what their fields say, choose different ones of the best, and say why."""
+"""Score documents by what their fields say, and choose different ones of the best."""
 
 from __future__ import annotations
 
@@ -12,100 +12,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.language.detect import detect_language
-from core.language.orders import gives_orders
-from core.language.sentences import sentence_spans
-from core.types import Claim, Evidence
-from reasoning.recommend.need import Constraint, Need
+from core.types import Evidence
+from reasoning.recommend.audience import is_for
+from reasoning.recommend.need import SMALL, TEXT, Constraint, Need
 from reasoning.recommend.roles import (
     class_of_licence,
+    cue,
+    is_denied,
     licences,
     maturity_of,
     tables,
     value_of,
+    values_of,
 )
-from reasoning.rules.lexicon import lexicon
-from reasoning.rules.records.schema import label_of
-from reasoning.verification import unsupported_reason
-
-MOST_REASONS = 6
-LONGEST_QUOTE = 300  # characters; a longer sentence is cut by nobody and left out
-# Fields that speak for a document, in this order.
-TELLING = ("licence", "language", "stars", "ratings", "rating", "updated", "maturity", "platform",
-           "pages", "downloads", "documentation")  # fmt: skip
-ROW = re.compile(r"^(?P<label>[^\n:：]{1,60})[:：]\s*(?P<value>[^\n]+)$", re.MULTILINE)
-
-
-def write_reasons(one: Suggestion, need: Need, theme: str) -> list[dict[str, Any]]:
-    """Return the sentence that fits best, and the fields that constraints and factors rest on."""
-    claims = [*_best_sentence(one, theme), *_rows(one, need)]
-    first = [{"text": _because(one, need), "citations": []}] if one.because else []
-    return first + [
-        {"text": claim.text, "citations": [cited.model_dump() for cited in claim.citations]}
-        for claim in claims[:MOST_REASONS]
-    ]
-
-
-def _because(one: Suggestion, need: Need) -> str:
-    """Say what its user thinks of the document, or of the one that it is most like."""
-    rating, title = one.because or ("", "")
-    message = lexicon(detect_language(need.text)).message(f"because_{rating}")
-    return message.format(title=title)
-
-
-def _best_sentence(one: Suggestion, theme: str) -> list[Claim]:
-    """Quote the sentence that has most words of the need, the first among equals."""
-    item = one.passage
-    if item.kind == "record":
-        return []
-    wanted = set(re.findall(r"\w{3,}|[\u3400-\u9fff]", theme.casefold()))
-    spans = [(start, end) for start, end in sentence_spans(item.text)
-             if end - start <= LONGEST_QUOTE
-             and not gives_orders(item.text, start, end)]  # fmt: skip
-    if not spans:
-        return []
-
-    def shared(span: tuple[int, int]) -> int:
-        words = set(re.findall(r"\w{3,}|[\u3400-\u9fff]", item.text[slice(*span)].casefold()))
-        return len(words & wanted)
-
-    return _verified(item, item.text[slice(*(span := max(spans, key=shared)))], span)
-
-
-def _rows(one: Suggestion, need: Need) -> list[Claim]:
-    """Quote the rows of fields: first those that meet a constraint, then those that tell most."""
-    card = one.card or (one.passage if one.passage.kind == "record" else None)
-    if card is None:
-        return []
-    asked = [label_of(limits.field).casefold() for limits in need.constraints.values()
-             if limits.field]  # fmt: skip
-    names = [name.casefold() for role in TELLING for name in tables()["roles"][role]]
-    order = [*asked, *names]
-    rows = [
-        (order.index(label), match)
-        for match in ROW.finditer(card.text)
-        if (label := match["label"].strip().casefold()) in order
-        # The language that a text is in is seen, and no reason unless it is asked for.
-        and (label in asked or match["value"].strip() != card.language)
-    ]
-    found: list[Claim] = []
-    for _, match in sorted(rows, key=lambda row: row[0]):
-        sentence = _sentence(match["label"].strip(), match["value"].strip())
-        claims = _verified(card, sentence, match.span()) if card.language == "en" else []
-        found += claims or _verified(card, match[0], match.span())
-    return found
-
-
-def _sentence(label: str, value: str) -> str:
-    if label.endswith("s") and value.replace(".", "").isdigit():
-        return f"It has {value} {label}."
-    return f"Its {label} {'are' if label.endswith('s') else 'is'} {value}."
-
-
-def _verified(item: Evidence, text: str, span: tuple[int, int]) -> list[Claim]:
-    claim = Claim(text=text, citations=[item.cited(*span)], question_id="need")
-    return [] if unsupported_reason(claim, {item.evidence_id: item}) else [claim]
-
 
 if TYPE_CHECKING:
     Rows = NDArray[np.float32]
@@ -127,6 +46,10 @@ TASTE = 0.2  # the most that opinions add or take away; chosen, not measured
 UNLIKE = 0.5  # likeness up to which liking a document says nothing of the other; chosen
 DIVERSITY, VARIED = 0.1, 0.3  # weight of being unlike what is listed already, and where asked for
 HALF_LIFE = 365.0  # days after which activity is half; chosen, not measured
+# A document fits that stands out so far in its collection; or that is so like the need, 0..1, where
+# it shares words with it, and where it shares none: docs/evals/recommend.md.
+STANDS_OUT, WORDED, ALIKE = 0.15, 0.2, 0.4
+NEIGHBOURS = 5  # nearest candidates that share their fit; docs/evals/recommend.md
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TRUE = ("true", "1", "yes", "да", "так", "是")
 
@@ -141,13 +64,43 @@ class Suggestion:
     factors: dict[str, float] = field(default_factory=dict)
     taste: float = 0.0  # -1..1, from what the user liked and disliked
     disliked: bool = False
-    because: tuple[str, str] | None = None  # the opinion that speaks for it most: rating and title
+    because: Opinion | None = None  # that speaks for it most
     score: float = 0.0
 
     @property
     def key(self) -> str:
         """Return the key of the document."""
         return self.passage.document_key
+
+
+def is_fitting(one: Suggestion, likeness: float, standing: float | None) -> bool:
+    """Tell whether a document fits a need at all.
+
+    `standing` is the score that it has among all of its collection, None where others have more.
+    One that could not be compared stays.
+    """
+    scores = one.passage.scores
+    worded = scores.get("text", 0) > 0
+    if not scores or (worded and "vector" not in scores):
+        return True
+    return likeness >= (WORDED if worded else ALIKE) or (standing or 0.0) >= STANDS_OUT
+
+
+def share_fit(candidates: Sequence[Suggestion], rows: Rows) -> None:
+    """Let the score of each passage be half its own, half the mean of the nearest NEIGHBOURS.
+
+    What fits a need is alike (van Rijsbergen 1979): one found among others that fit does so more
+    surely than one alone. `rows` are the unit vectors of the passages.
+    """
+    scores = np.array([one.passage.score for one in candidates])
+    if len(candidates) <= NEIGHBOURS:
+        return
+    alike = rows @ rows.T
+    np.fill_diagonal(alike, -np.inf)
+    nearest = np.argpartition(-alike, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
+    shared = (scores + scores[nearest].mean(axis=1)) / 2
+    for one, score in zip(candidates, shared.tolist(), strict=True):
+        one.passage = one.passage.model_copy(update={"score": score})
 
 
 def score_candidates(candidates: Sequence[Suggestion], need: Need, today: date) -> list[Suggestion]:
@@ -157,8 +110,8 @@ def score_candidates(candidates: Sequence[Suggestion], need: Need, today: date) 
     for one in candidates:
         fit = min(1.0, max(0.0, one.passage.score / best))
         one.factors = {"fit": fit, **read_factors(one.passage.metadata, today)}
-        if not all(is_met(limits, one.factors.get(name)) for name, limits in
-                   need.constraints.items()):  # fmt: skip
+        if not all(is_met(limits, one.factors.get(name)) and is_stated(limits, one)
+                   for name, limits in need.constraints.items()):  # fmt: skip
             continue
         # What is not known counts as nothing: the licence of an abandoned list is not known either.
         extra = sum(weight * one.factors.get(name, 0.0) for name, weight in WEIGHTS.items())
@@ -201,8 +154,8 @@ def add_taste(
         one.disliked = own.get(one.key) == -1
         one.taste = own.get(one.key, float(taste))
         if one.taste > 0:
-            nearest = opinions[int(place)]
-            one.because = nearest.rating, nearest.title
+            stated = (known for known in opinions if known.key == one.key)
+            one.because = next(stated, opinions[int(place)])
 
 
 def tastes(likeness: Rows, ratings: Sequence[str]) -> tuple[Rows, Rows]:
@@ -223,6 +176,24 @@ def is_met(constraint: Constraint, value: float | None) -> bool:
         return False
     least, most = constraint.least or 0.0, 1.0 if constraint.most is None else constraint.most
     return least <= value <= most
+
+
+def is_stated(constraint: Constraint, one: Suggestion) -> bool:
+    """Tell whether a document says by a field, or else in its text, what a constraint's cue asks.
+
+    What it says by the field goes before its text.
+    """
+    if not constraint.cue:
+        return True
+    stated = values_of(constraint.field or "", one.passage.metadata)
+    if stated and constraint.field != TEXT:
+        return (not {*stated}.isdisjoint(constraint.values)) != constraint.denied
+    texts = [item.text for item in (one.passage, one.card) if item is not None]
+    if constraint.cue != SMALL:
+        return not constraint.denied and any(is_for(constraint.cue, text) for text in texts)
+    return any(
+        not is_denied(text, match.start()) for text in texts for match in cue(SMALL).finditer(text)
+    )
 
 
 def read_factors(metadata: Mapping[str, Any], today: date) -> dict[str, float]:
@@ -289,10 +260,15 @@ def _community(metadata: Mapping[str, Any]) -> float | None:
 
 
 def _documentation(metadata: Mapping[str, Any]) -> float | None:
-    """Return 1 for documentation of its own, half of it for a page of its own."""
+    """Return 1 for documentation of its own, half of it for a page of its own.
+
+    What has a licence or stars and names neither has none that it tells of.
+    """
     if value_of("documentation", metadata):
         return 1.0
-    return 0.5 if value_of("homepage", metadata) else None
+    if value_of("homepage", metadata):
+        return 0.5
+    return 0.0 if any(value_of(role, metadata) for role in ("licence", "stars")) else None
 
 
 def choose_different(

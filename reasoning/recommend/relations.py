@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from core.language.orders import gives_orders
 from core.language.sentences import sentence_spans
 from core.metadata import humanise
 from core.types import Citation, Evidence, FrozenModel
-from reasoning.recommend.factors import ROW, Suggestion
+from reasoning.recommend.factors import Suggestion
+from reasoning.recommend.reasons import ROW
 from reasoning.recommend.roles import cue, tables, value_of
 
-RelationKind = Literal["depends_on", "works_with", "instead_of"]
+RelationKind = Literal["depends_on", "works_with", "instead_of", "replaced_by"]
+KINDS: tuple[RelationKind, ...] = get_args(RelationKind)
 MOST_NAMES = 6  # of one kind and document; chosen, not measured
 # A name, or two, after the words of a relation: "Google Photos", "PostgreSQL", "scikit-learn".
 _NAME = re.compile(
@@ -43,7 +45,7 @@ def find_relations(chosen: Sequence[Suggestion], found: Sequence[Suggestion]) ->
     relations: dict[tuple[str, str, str], Relation] = {}
     for one in chosen:
         counts: dict[str, int] = {}
-        for kind, target, citation in [*_of_fields(one), *_of_sentences(one, known)]:
+        for kind, target, citations in [*_of_fields(one), *_of_sentences(one, known)]:
             own = one.passage.title.casefold()
             key = (one.key, kind, target.casefold())
             if target.casefold() == own or key in relations or counts.get(kind, 0) == MOST_NAMES:
@@ -55,26 +57,28 @@ def find_relations(chosen: Sequence[Suggestion], found: Sequence[Suggestion]) ->
                 kind=kind,
                 target=target,
                 target_id=known.get(target.casefold()),
-                citations=[citation],
+                citations=citations,
             )
     return list(relations.values())
 
 
-Named = tuple[RelationKind, str, Citation]
+Named = tuple[RelationKind, str, list[Citation]]
 
 
 def _of_fields(one: Suggestion) -> list[Named]:
-    """Return what a field names that the document depends on, cited to its row."""
-    given = value_of("dependencies", one.passage.metadata)
+    """Return what fields name, cited to their row; to nothing where the text has no such row."""
     card = one.card or one.passage
-    labels = {name.casefold() for name in tables()["roles"]["dependencies"]}
-    rows = (row for row in ROW.finditer(card.text) if humanise(row["label"]).casefold() in labels)
-    row = next(rows, None)
-    if row is None or not given:
-        return []
-    names = given if isinstance(given, list) else re.split(r"[,;]\s*", str(given))
-    cited = card.cited(*row.span())
-    return [("depends_on", str(name).strip(), cited) for name in names if str(name).strip()]
+    found: list[Named] = []
+    for kind in KINDS:
+        role = "dependencies" if kind == "depends_on" else kind
+        given = value_of(role, one.passage.metadata)
+        labels = {name.casefold() for name in tables()["roles"][role]}
+        rows = (row for row in ROW.finditer(card.text)
+                if humanise(row["label"]).casefold() in labels)  # fmt: skip
+        cited = [card.cited(*row.span()) for row in rows][:1]
+        names = given if isinstance(given, list) else re.split(r"[,;]\s*", str(given or ""))
+        found += [(kind, str(name).strip(), cited) for name in names if str(name).strip()]
+    return found
 
 
 def _of_sentences(one: Suggestion, known: Mapping[str, Any]) -> list[Named]:
@@ -88,12 +92,11 @@ def _of_sentences(one: Suggestion, known: Mapping[str, Any]) -> list[Named]:
 
 
 def _of_sentence(item: Evidence, start: int, end: int, known: Mapping[str, Any]) -> list[Named]:
-    kinds: tuple[RelationKind, ...] = ("instead_of", "works_with")
     text = item.text[start:end]
     found: list[Named] = []
-    for kind in kinds:
+    for kind in KINDS:
         for match in cue(kind).finditer(text):
-            cited = item.cited(start, end)
+            cited = [item.cited(start, end)]
             found += [(kind, name, cited) for name in _names(text[match.end() :], known)]
     return found
 

@@ -17,6 +17,7 @@ LicenceClass = Literal["closed", "copyleft", "weak", "permissive"]
 CLASSES: tuple[LicenceClass, ...] = get_args(LicenceClass)
 FREE: frozenset[LicenceClass] = frozenset({"permissive", "weak", "copyleft"})
 _PARTS = re.compile(r"\s+/\s+|\s+and\s+|;\s*", re.IGNORECASE)
+_MARKS = ":：,;，；、()（）"
 _CHOICE = re.compile(r"\s+or\s+|\|", re.IGNORECASE)
 
 
@@ -46,9 +47,26 @@ def is_denied(text: str, start: int) -> bool:
     return cue("negation").search(text[:start]) is not None
 
 
+def denied_of(text: str, spans: Sequence[tuple[int, int]]) -> list[bool]:
+    """Tell which of the spans are denied; who wants "not GPL or MPL" wants none of the two."""
+    denied: list[bool] = []
+    for place, (start, _) in enumerate(spans):
+        between = text[spans[place - 1][1] : start] if place else ""
+        listed = cue("joins").fullmatch(between) and cue("one_of").search(between)
+        denied.append(is_denied(text, start) or bool(listed and denied[-1]))
+    return denied
+
+
+def is_apart(text: str, start: int, end: int) -> bool:
+    """Tell whether a stretch stands alone between marks: "Go" in "backup, Go, MIT"."""
+    before, after = text[:start].rstrip(), text[end:].lstrip()
+    begins = not before or before[-1] in _MARKS
+    return begins and (not after or after[0] in (_MARKS if before else _MARKS.strip(":：")))
+
+
 def with_marks(text: str, start: int, end: int) -> tuple[int, int]:
     """Return a span with the words beside it that only mark it: "written in Python"."""
-    for name in ("written_in", "runs_on", "before_language", "before_platform", "before_system",
+    for name in ("written_in", "runs_on", "before_language", "before_system", "before_platform",
                  "before_licence", "negation"):  # fmt: skip
         match = cue(name).search(text[:start])
         start = match.start() if match else start
@@ -77,6 +95,13 @@ def value_of(role: str, metadata: Mapping[str, Any]) -> Any:  # noqa: ANN401 - w
     return None
 
 
+def values_of(field: str, metadata: Mapping[str, Any]) -> list[str]:
+    """Return the values that a document has in a field, none where it has no such field."""
+    name = field.rsplit(".", 1)[-1]
+    value = next((value for key, value in metadata.items() if _is_called(key, humanise(name))), "")
+    return [str(one) for one in (value if isinstance(value, list) else [value]) if one != ""]
+
+
 def _is_called(field: str, name: str) -> bool:
     label = humanise(field.rsplit(".", 1)[-1]).casefold()
     return label == name.casefold()
@@ -84,6 +109,8 @@ def _is_called(field: str, name: str) -> bool:
 
 def _fits(role: str, info: FieldInfo) -> bool:
     """Tell whether values are of the kind of a role: a ticket's status is no maturity."""
+    if role == "size" and info.type == "text":
+        return any(cue("small").search(one) for one in info.examples)
     if role == "maturity":
         known = [one for one in info.examples if maturity_of(one) is not None]
         return 2 * len(known) > len(info.examples)

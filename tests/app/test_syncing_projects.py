@@ -101,7 +101,7 @@ def test_an_awesome_list_says_topics_licence_and_platform(room: Room, tmp_path: 
     assert room.counts(row) == (1, 0, 0, 0)
     found = fields(room, "nut.example")
     assert found["keywords"] == ["Feeders", "Seeds"]
-    assert (found["license"], found["platforms"]) == ("MIT", ["Go", "Docker"])
+    assert (found["license"], found["language"], found["platforms"]) == ("MIT", "Go", ["Docker"])
     assert room.text("nut.example").endswith("Holds nuts, an alternative to Bowl.")
 
 

@@ -22,6 +22,8 @@ PROJECTS = [
     ("chartling", "Draws charts in the browser.", {"license": "MIT", "language": "JavaScript"}),
     ("kvint", "A document editor that works with Docker and chartling, instead of Google Docs.",
      {"license": "MIT", "language": "Go", "stars": 30, "depends_on": ["chartling", "zlib"]}),
+    ("oldwiki", "A wiki in plain files. Not maintained any more; use wikibox instead. Needs Perl. "
+     "It requires Chartling.", {"license": "MIT", "stars": 3, "successor": "wikibox"}),
 ]  # fmt: skip
 ROWS = "".join(
     json.dumps({"_id": name, "title": name, "text": text, "metadata": fields}) + "\n"
@@ -67,7 +69,7 @@ def test_projects_are_recommended_with_reasons(carrel: Carrel, data: Path) -> No
     first = found["items"][0]
     assert {"document_id", "title", "score", "factors", "reasons"} <= first.keys()
     assert all(0 <= value <= 1 for value in first["factors"].values())
-    assert any(reason["text"].startswith("Its license is") for reason in first["reasons"])
+    assert any(reason["text"].startswith("Its licence is") for reason in first["reasons"])
     assert all(cited["quote"] for reason in first["reasons"] for cited in reason["citations"])
 
     assert ids("JSON parser in Python") == ["fastjson", "oldjson"]
@@ -79,7 +81,7 @@ def test_projects_are_recommended_with_reasons(carrel: Carrel, data: Path) -> No
     assert ids("JSON parser", "--where", "stars>2000") == ["fastjson"]
 
     shown = carrel("recommend", "JSON parser in Go", "-c", "projects", data=data).out
-    assert "1. gojson" in shown and "fit" in shown and "█" in shown and "Its license is" in shown
+    assert "1. gojson" in shown and "fit" in shown and "█" in shown and "Its licence is" in shown
     table = carrel("recommend", "JSON parser", "-c", "projects", "--compare", data=data).out
     assert "█" not in table and "barejson" in table and "–" in table
 
@@ -96,7 +98,9 @@ def test_likes_move_later_lists_of_their_user_alone(carrel: Carrel, data: Path) 
     after = listed()
     assert [item["document_id"] for item in after][-1] == before[0]
     assert after[0]["document_id"] == before[2]
-    assert any(r["text"].startswith("Because you liked") for item in after for r in item["reasons"])
+    assert "You liked it." in [one["text"] for one in after[0]["reasons"]]
+    for item in after:  # nothing is like itself
+        assert f"Because you liked “{item['title']}”." not in [r["text"] for r in item["reasons"]]
     assert [item["document_id"] for item in listed("--user", "bob")] == before
 
     rated = carrel("feedback", "list", "-c", "projects", "--json", data=data).json["ratings"]
@@ -108,6 +112,8 @@ def test_likes_move_later_lists_of_their_user_alone(carrel: Carrel, data: Path) 
     chief = ("-c", "projects", "--role", "chief")
     assert carrel("feedback", "like", "secretjson", *chief, data=data).code == 0
     assert "secretjson" not in carrel("feedback", "list", "-c", "projects", data=data).out
+    everywhere = carrel("feedback", "list", "--json", data=data).json["ratings"]
+    assert {one["collection"] for one in everywhere} == {"projects"} and len(everywhere) == 2
     assert carrel("feedback", "reset", "--yes", data=data).out.startswith("3 opinions")
     assert [item["document_id"] for item in listed()] == before
 
@@ -135,12 +141,19 @@ def test_relations_are_told_and_drawn(carrel: Carrel, data: Path, tmp_path: Path
         ("kvint", "works_with", "chartling"),
     } <= told  # fmt: skip
     assert all(one["citations"][0]["quote"] for one in found["relations"])
+    other = carrel("recommend", "wiki", "-c", "projects", "--json", data=data).json["relations"]
+    assert {("oldwiki", "replaced_by", "wikibox"), ("oldwiki", "depends_on", "Chartling")} <= {
+        (one["title"], one["kind"], one["target"]) for one in other
+    }
     ids = {one["target"]: one["target_id"] for one in found["relations"]}
     assert (ids["chartling"], ids["zlib"]) == ("chartling", None)
     drawn = tmp_path / "graph.svg"
     assert "kvint instead of Google Docs" in carrel(*need, "--graph", drawn, data=data).out
     assert drawn.read_text().startswith("<svg") and "Google Docs" in drawn.read_text()
     carrel(*need, "--graph", tmp_path / "graph.txt", data=data).failed(2, ".svg")
+    alone = ("recommend", "wiki for small teams", "-c", "projects", "--graph", drawn)
+    assert "None of these documents" in carrel(*alone, data=data).err
+    assert "None of these documents" in drawn.read_text()
 
 
 def test_use_is_counted_and_likes_are_evaluated(carrel: Carrel, data: Path) -> None:
@@ -150,7 +163,9 @@ def test_use_is_counted_and_likes_are_evaluated(carrel: Carrel, data: Path) -> N
     carrel("feedback", "use", "gojson", "-c", "projects", data=data)
     first = carrel(*need, data=data).json["items"][0]
     assert first["document_id"] == "gojson"
-    assert first["reasons"][0]["text"] == "Because you use “gojson”."
+    assert [one["text"] for one in first["reasons"][:2]] == [
+        "JSON parser with schema validation.", "You use it.",
+    ]  # fmt: skip
     kept = carrel("feedback", "list", "-c", "projects", "--json", data=data).json["ratings"]
     assert [(one["document_id"], one["rating"]) for one in kept] == [("gojson", "adopted")]
     assert "nobody has likes" in carrel("eval", "opinions", data=data).out

@@ -9,7 +9,7 @@ import { collectionOptions, filtersOf, whereField, whereLabel } from "../parts/s
 export const title = "Recommend";
 
 const OPINIONS = [["up", "Like"], ["down", "Dislike"], ["adopted", "I use it"]];
-const KINDS = { depends_on: "depends on", works_with: "works with", instead_of: "instead of" };
+const KINDS = { depends_on: "depends on", works_with: "works with", instead_of: "instead of", replaced_by: "is replaced by" };
 
 /** Show the form; #/recommend/COLLECTION/NEED is a list that was made before. */
 export async function mount(root, app, { rest }) {
