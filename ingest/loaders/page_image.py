@@ -25,7 +25,9 @@ from ingest.loaders.pdf import OCR_SCALE
 WIDTH = 1400  # pixels of a page, as wide screens show it; chosen, not measured
 MOST_SCALE = 4.0  # of a page that is smaller than a card
 LEAST_LETTERS = 6  # that a line shares with a quote at one end of it; chosen
-LEAST_PART = 0.4  # of the letters of a quote, or of a shorter line, that are one after another there
+LEAST_PART = (
+    0.4  # of the letters of a quote, or of a shorter line, that are one after another there
+)
 YELLOW = np.array([255, 226, 110], dtype=np.uint16)
 Pixels = Any  # rows of columns of red, green and blue, 0..255
 Box = tuple[float, float, float, float]  # left, top, right, bottom in pixels
