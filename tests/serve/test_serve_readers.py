@@ -39,7 +39,9 @@ def test_over_http_writers_change_what_they_may_see(served: Served) -> None:
 
 def test_the_readers_of_a_collection_are_set_at_once(served: Served) -> None:
     for name in ("one.md", "two.md"):
-        sent = upload(served, name, b"# Quay\n\nThe zqquay is long.", collection="quays")
+        sent = upload(
+            served, name, f"# {name}\n\nThe zqquay of {name} is long.".encode(), collection="quays"
+        )
         assert finished(served, sent.json())["state"] == "done"
     hidden = upload(
         served, "deep.md", b"# Deep\n\nA zqquay below.", collection="quays", role="board"
