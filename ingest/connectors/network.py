@@ -31,7 +31,7 @@ from ingest.connectors.types import (
 )
 
 ALLOW = "`carrel source add … --allow-private` takes it, for a network that is yours"
-OTHERS = "--allow-private is for the host of the source's own address, and no other"
+OTHERS = "--allow-private is for the host and port of the source's own address, and no other"
 AGENT = "carrel"  # by which a robots.txt names this program
 REDIRECTS = 5  # one after the other; chosen, not measured
 LATER = frozenset({429, 500, 502, 503, 504})  # worth another try
