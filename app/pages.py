@@ -39,7 +39,10 @@ def page_picture(
     if found is None:
         raise AbsentError(NO_PICTURE, value=document_id)
     path, indexed_at = Path(found[0]), found[1]
-    if format_of(path.name) not in DRAWN or not _is_as_read(path, indexed_at):
+    if format_of(path.name) not in DRAWN:
+        hint = "only a PDF or a picture is shown as it looks; its text is in /documents/passages"
+        raise AbsentError(NO_PICTURE, value=document_id, hint=hint)
+    if not _is_as_read(path, indexed_at):
         raise AbsentError(NO_PICTURE, value=document_id, hint="its file has changed or is gone")
     limits = LoadLimits.of(session.settings)
     job = {"path": str(path), "page": page, "quotes": list(quotes), "limits": limits.model_dump()}

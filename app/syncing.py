@@ -15,7 +15,7 @@ from typing import Any
 from app.session import Session
 from core.auth import AuthContext
 from core.errors import AbsentError, CallerError, CarrelError, DocumentError, InUseError
-from ingest.connectors.address import find_credential, parse_address
+from ingest.connectors.address import find_credential, parse_address, variable
 from ingest.connectors.opening import open_connector
 from ingest.connectors.types import (
     Access,
@@ -23,6 +23,7 @@ from ingest.connectors.types import (
     Credential,
     GoneError,
     Item,
+    LeftOutError,
     SourceError,
     UnreachableError,
 )
@@ -55,11 +56,16 @@ class SyncReport:
     bytes: int = 0
     seconds: float = 0.0
     failed: list[LoadFailure] = field(default_factory=list)
+    left_out: list[LoadFailure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def describe(self) -> dict[str, Any]:
         """Return it as JSON holds it."""
-        return {**vars(self), "failed": [one.model_dump() for one in self.failed]}
+        lists = ("failed", "left_out")
+        return {
+            **vars(self),
+            **{name: [one.model_dump() for one in getattr(self, name)] for name in lists},
+        }
 
 
 def sync_source(
@@ -228,6 +234,7 @@ class _Sync:
             bool(row.options.get("private")),
             self._folder,
             lambda: self._progress("source", self.report.items, 0),
+            variable(row.name),
         )
         return open_connector(address, access, row.options.get("parameters") or {})
 
@@ -255,6 +262,10 @@ class _Sync:
         self.report.failed = [*connector.failed, *self.report.failed]
         if complete and connector.complete:
             self._gone += [key for key in known if key not in seen]
+            if known and set(known) <= set(self._gone):
+                self.report.notes.append(
+                    f"it has nothing any more of what it had: {len(known)} items are removed"
+                )
         files = [*self._rows.files(self._row, self._gone), *self._renamed]
         self.report.removed = _forget_files(self._session, self._row, files, self._access)
         self._rows.drop_items(self._row, self._gone)
@@ -282,6 +293,9 @@ class _Sync:
                 self._fail(item.key, error)
             else:
                 self._gone.append(item.key)
+            return
+        except LeftOutError as error:
+            self.report.left_out.append(LoadFailure(path=item.key, reason=str(error)))
             return
         except (DocumentError, CallerError) as error:
             self._fail(item.key, error)
@@ -339,11 +353,11 @@ class _Sync:
             access=self._access,
         )
         self._rows.save_items(row, target.id, batch)
+        lost = {one.path for one in summary.failed}
         for one in batch:
-            if one.key in known:
-                self.report.changed += 1
-            else:
-                self.report.new += 1
+            if one.file not in lost:
+                self.report.changed += one.key in known
+                self.report.new += one.key not in known
             if one.hash:
                 Path(one.path).unlink(missing_ok=True)
         self.report.failed += [*summary.failed, *summary.left_out]

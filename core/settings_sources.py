@@ -76,26 +76,29 @@ def built_in_modes() -> list[str]:
     return sorted(path.stem for path in MODES.glob("*.yaml"))
 
 
-def read_values(path: Path) -> dict[str, Any]:
-    """Return the settings of one file; raises CallerError."""
+SETTINGS_FILE = "a settings file"
+
+
+def read_values(path: Path, what: str = SETTINGS_FILE) -> dict[str, Any]:
+    """Return the values of one file, which messages call `what`; raises CallerError."""
     import yaml  # late: a second server is refused without it
 
-    hint = "correct the file; `carrel config` lists the settings"
+    hint = "correct the file"
+    hint += "; `carrel config` lists the settings" if what == SETTINGS_FILE else ""
     try:
         if path.stat().st_size > MOST_FILE_BYTES:
-            raise CallerError(
-                f"a settings file has at most {MOST_FILE_BYTES} bytes", value=str(path)
-            )
+            raise CallerError(f"{what} has at most {MOST_FILE_BYTES} bytes", value=str(path))
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = f"{path} ({error.strerror})"
-        raise CallerError("the settings file must be readable", value=reason, hint=hint) from None
+        rule = f"{what.replace('a ', 'the ', 1)} must be readable"
+        raise CallerError(rule, value=reason, hint=hint) from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        rule = f"a settings file is YAML, and {path.name} is not valid YAML"
+        rule = f"{what} is YAML, and {path.name} is not valid YAML"
         raise CallerError(rule, value=str(error), hint=hint) from None
     if found is None:
         return {}
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
-        rule = f"a settings file is YAML, one setting a line as `name: value`: {path.name} is not"
+        rule = f"{what} is YAML, one setting a line as `name: value`: {path.name} is not"
         raise CallerError(rule, hint=hint)
     return found

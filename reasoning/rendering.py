@@ -128,7 +128,7 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
             shown = [f"{_work(claim, by_chunk)}{marked(claim, numbers)}" for claim in listed]
             basis = [marked(claim, numbers) for claim in counted]
             numbered = [f"{place}. {text}" for place, text in enumerate(shown, start=1)]
-            leads = len(listed) == 1 and bool(basis) and listed[0].confidence == EXACT
+            leads = len(listed) == 1 and listed[0].confidence == EXACT
             lines += [*shown, *basis] if leads else [*basis, *numbered]
         else:
             text = _joined(own, numbers, by_chunk)

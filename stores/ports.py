@@ -386,6 +386,21 @@ class Intake(Protocol):
         InUseError where the writer may not change all documents of the file.
         """
 
+    def set_all_access(
+        self,
+        collection: Collection,
+        acl: AbstractCollection[str],
+        *,
+        by: AuthContext,
+        access: WriteAccess = ...,
+        log: AuditLog | None = None,
+    ) -> AccessList:
+        """Replace the lists of all files of a collection that the writer may change, in one step.
+
+        Return it, with the documents and chunks that it is for. Raises OperatorError for a damaged
+        file, and changes nothing.
+        """
+
     def sweep_vectors(self) -> int:
         """Drop vectors that no chunk has where there may be some; return of how many texts.
 

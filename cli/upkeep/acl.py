@@ -32,7 +32,10 @@ Within = Annotated[
 
 @app.command("set")
 def set_readers(
-    source: Source,
+    source: Annotated[
+        str | None,
+        typer.Argument(help="As `carrel documents` shows it.", show_default="all of -c"),
+    ] = None,
     acl: Annotated[
         list[str] | None,
         typer.Option("--acl", help="Who may read it: a role or user:NAME; repeat for more."),
@@ -45,25 +48,30 @@ def set_readers(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Replace who may read a document, with all that its file holds.
+    """Replace who may read a document, with all that its file holds, or a whole collection.
 
     It holds at once, also for stored runs and conversations. A later ingest keeps the list,
     unless it names readers itself.
     """
     readers = _readers(acl, everyone)
     settings = settings_from(data)
+    if source is None and collection is None:
+        raise CallerError("name a document, or with -c a collection", value="neither")
     with opened(settings) as session:
         if (here := host()) is not None:
             settings = here.session.settings  # a server's log has its key
-        done, before = session.intake.set_access(
-            _collections(session.catalogue, tenant, collection),
-            storable(source),
-            readers,
-            by=AuthContext(tenant=tenant, user=OPERATOR),
-            log=session.accounts.audit(settings) if settings.audit.enabled else None,
-        )
+        within = _collections(session.catalogue, tenant, collection)
+        by = AuthContext(tenant=tenant, user=OPERATOR)
+        log = session.accounts.audit(settings) if settings.audit.enabled else None
+        intake = session.intake
+        if source is None:
+            done, before = intake.set_all_access(within[0], readers, by=by, log=log), None
+        else:
+            done, before = intake.set_access(within, storable(source), readers, by=by, log=log)
     if as_json:
-        print_json({**done.describe(), "before": before})
+        print_json({**done.describe(), **({} if before is None else {"before": before})})
+    elif before is None:
+        stdout().print(escape(_line(done)))
     else:
         stdout().print(escape(f"{_line(done)}; before: {_named(before)}"))
 

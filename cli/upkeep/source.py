@@ -31,7 +31,7 @@ from core.auth import checked_name, checked_principal
 from core.errors import CallerError, CarrelError
 from core.settings_sources import read_values
 from ingest.connectors.address import Address, checked_parameters, parse_address
-from ingest.connectors.network import check_host
+from ingest.connectors.opening import check_source
 from stores.runlog.sources import SourceRow
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ def add(
     ],
     collection: FilledCollection = None,
     every: Annotated[
-        str, typer.Option("--every", help="Sync while a server runs, such as 1h.", show_default="")
+        str,
+        typer.Option(
+            "--every", help="Sync while a server runs, such as 1h.", show_default="by hand"
+        ),
     ] = "",
     allow_private: Annotated[
         bool, typer.Option("--allow-private", help="Allow addresses that are not public.")
@@ -87,8 +90,6 @@ def add(
         address = str(placed(Path(address)))
     found = parse_address(name, storable(address))
     options = {"private": allow_private, "parameters": _parameters(found, parameters)}
-    if found.host and not allow_private:
-        check_host(found.host)
     readers = frozenset(
         checked_principal(one.strip()) for part in acl or [] for one in part.split(",")
     )
@@ -102,8 +103,12 @@ def add(
         readers,
         seconds_of(every) if every else 0,
     )
-    with opened(settings_from(data), create=True) as session:
+    settings = settings_from(data)
+    warning = check_source(name, found, settings, options)
+    with opened(settings, create=True) as session:
         session.accounts.sources().add(row)
+    if warning:
+        stderr().print(escape(f"{name}: {warning}"))
     if as_json:
         print_json(row.describe())
         return
@@ -121,7 +126,7 @@ def _parameters(address: Address, file: Path | None) -> dict[str, Any]:
         raise CallerError("--parameters are those of a loader", value=address.text)
     if not file.is_file():
         raise CallerError("the file of parameters must exist", value=str(file))
-    return checked_parameters(read_values(file))
+    return checked_parameters(read_values(file, "the file of parameters"))
 
 
 @app.command("list")
@@ -198,12 +203,17 @@ def _show(report: SyncReport) -> None:
         f"[bold]{escape(report.source)}[/bold] → {report.collection}: {report.items} items ·"
         f" {report.new} new · {report.changed} changed · {report.unchanged} unchanged ·"
         f" {counted(report.removed, 'document')} removed · {len(report.failed)} failed ·"
+        f" {len(report.left_out)} left out ·"
         f" {report.bytes} bytes read in {report.seconds:.1f} s"
     )
-    for one in report.failed[:SHOWN_FAILURES]:
-        out.print(f"  [red]failed[/red] {escape(one.path)}: {escape(one.reason)}")
-    if len(report.failed) > SHOWN_FAILURES:
-        out.print(f"  … {len(report.failed) - SHOWN_FAILURES} more; --json lists all")
+    for found, kind in (
+        (report.failed, "[red]failed[/red]"),
+        (report.left_out, "[yellow]left out[/yellow]"),
+    ):
+        for one in found[:SHOWN_FAILURES]:
+            out.print(f"  {kind} {escape(one.path)}: {escape(one.reason)}")
+        if len(found) > SHOWN_FAILURES:
+            out.print(f"  … {len(found) - SHOWN_FAILURES} more; --json lists all")
     for note in report.notes:
         out.print(f"  [yellow]note[/yellow] {escape(note)}")
 

@@ -31,6 +31,7 @@ FORMS = (
     " s3://BUCKET/PREFIX, projects+https://…, projects+file://… or loader:MODULE.CLASS"
 )
 LACKING = f"run `{install_command('connectors')}`, or install that package"
+REGION = "us-east-1"  # which stores that are compatible with S3 take for any
 LONGEST = 2000  # characters, as browsers take; chosen, not measured
 # What names a secret, in an address or among the parameters of a loader.
 SECRET = re.compile(r"pass(word|wd)?$|pwd|secret|token|api.?key|access.?key|signature|^sig$", re.I)
@@ -56,7 +57,9 @@ class Address:
     @property
     def host(self) -> str:
         """Return the host that is connected to, "" for none or one that is not said."""
-        return "" if self.is_local or self.kind == "s3" else self.parts.hostname or ""
+        if self.kind == "s3":
+            return urlsplit(endpoint_of(self.parts)[0]).hostname or ""
+        return "" if self.is_local else self.parts.hostname or ""
 
 
 def parse_address(name: str, text: str) -> Address:
@@ -118,11 +121,24 @@ def _check_parts(name: str, parts: SplitResult) -> None:
         what = f"'{named[0]}'" if named else "a password"
         hint = f"leave it out and set {wanted} in the environment"
         raise CallerError(f"an address has no secret in it, and this one has {what}", hint=hint)
+    if parts.scheme == "s3":
+        endpoint_of(parts)
     if not parts.hostname and not parts.scheme.endswith("+file"):
         raise CallerError("an address names a host", value=parts.geturl())
     if parts.scheme.startswith("imap") and not parts.username:
         hint = "write imaps://USER@HOST/FOLDER"
         raise CallerError("an address of a mailbox names its user", value=parts.geturl(), hint=hint)
+
+
+def endpoint_of(parts: SplitResult) -> tuple[str, str]:
+    """Return where a bucket's address says that it is, and its region; raises CallerError."""
+    given = dict(parse_qsl(parts.query))
+    region = given.get("region", REGION)
+    endpoint = given.get("endpoint", f"https://s3.{region}.amazonaws.com").rstrip("/")
+    found = urlsplit(endpoint)
+    if found.scheme not in ("http", "https") or not found.hostname:
+        raise CallerError("an endpoint is an https:// address", value=endpoint)
+    return endpoint, region
 
 
 def variable(name: str) -> str:

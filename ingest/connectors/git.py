@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from core.errors import DocumentError
 from ingest.connectors.address import Address
-from ingest.connectors.network import resolve
+from ingest.connectors.network import check_encryption, resolve
 from ingest.connectors.types import Access, Item, Received, SourceError
 from ingest.loaders.formats import format_of, is_unsupported_document, refusal
 from ingest.types import LoadFailure
@@ -154,7 +154,7 @@ class GitConnector:
         if "redirect" in errors or "301" in errors:
             hint = "the repository has moved: remove the source and add its new address"
         elif "uthentication" in errors or "could not read" in errors or "403" in errors:
-            hint = "set CARREL_SOURCE_NAME_TOKEN, which may have expired"
+            hint = f"set {self._access.variable}_TOKEN, which may have expired"
         else:
             hint = "check the address; it may have been renamed"
         return SourceError("git fails", value=f"{self._place}: {line}", hint=hint)
@@ -184,6 +184,7 @@ class GitConnector:
             settings["http.curloptResolve"] = f"{parts.hostname}:{port}:{shown}"
             secret = self._access.credential
             if word := secret.token or secret.password:
+                check_encryption(self._place, private=self._access.private)
                 pair = f"{secret.user or 'x-access-token'}:{word}".encode()
                 basic = base64.b64encode(pair).decode()
                 settings[f"http.{parts.scheme}://{parts.netloc}/.extraHeader"] = (

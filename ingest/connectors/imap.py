@@ -66,7 +66,7 @@ class MailConnector:
         self.bytes_read = 0
         self.failed: list[LoadFailure] = []
         if not access.credential.password:
-            hint = "set CARREL_SOURCE_NAME_PASSWORD, with its name in capitals, or use a keyring"
+            hint = f"set {access.variable}_PASSWORD, or use a keyring"
             raise SourceError("a mailbox needs a password", value=address.text, hint=hint)
         try:
             self._server = self._open(address)

@@ -1,13 +1,15 @@
 """Any document loader of LangChain, by its dotted name, in a process of its own.
 
 It may reach public addresses and read the paths that its parameters name; it may not start a
-program, nor write but to a folder that goes with it.
+program, nor write but to a folder that goes with it. It is read to its end before any document is
+taken, so that the time it has is its own.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -16,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from core.errors import DocumentError
+from core.errors import CallerError, DocumentError
 from ingest.connectors.address import Address, filled
 from ingest.connectors.types import Access, Item, Received, SourceError
 from ingest.sandbox.pool import ChildEndedError, ParserProcess
@@ -25,6 +27,8 @@ from ingest.types import LoadFailure
 WORKER = "ingest.sandbox.loader_worker"
 VALUES, LONGEST_VALUE = 20, 300  # of the metadata that are kept; chosen, not measured
 NAME_SIGNS = 60  # of a source in the name of its file
+WAIT_S = 1.0  # after which it is seen whether the sync is to end; chosen, not measured
+NOTHING = "nothing of this run is taken; correct its parameters, or raise the limit"
 
 
 class LoaderConnector:
@@ -38,59 +42,98 @@ class LoaderConnector:
         ]
         self._texts: dict[str, str] = {}
         self._process: ParserProcess | None = None
-        self._waited = 0.0
         self.complete = True
         self.bytes_read = 0
         self.failed: list[LoadFailure] = []
 
     def items(self, marks: Mapping[str, str]) -> Iterator[Item]:
         """Yield the documents as the loader gives them."""
+        place = self._access.scratch / "loader.jsonl"
+        problem = self._read_all(place)
+        counts: dict[str, int] = {}
+        with place.open("rb") as lines:
+            for line in lines:
+                try:
+                    found = json.loads(line)
+                    if "refused" in found:
+                        why = LoadFailure(path=found["refused"], reason=found["reason"])
+                        self.failed.append(why)
+                        continue
+                    source = str(found["metadata"].get("source") or found["id"] or "document")
+                    text = _file(found["text"], found["metadata"])
+                except (ValueError, LookupError, TypeError, AttributeError):
+                    # Something else has written to where the loader answers.
+                    raise self._failure("its answer cannot be read") from None
+                counts[source] = counts.get(source, 0) + 1
+                key = source if counts[source] == 1 else f"{source}#{counts[source]}"
+                self._texts = {key: text}
+                short = re.sub(r"[^\w.-]+", "-", source)[-NAME_SIGNS:].strip("-.")
+                yield Item(key, f"{short}-{_hash(key)[:8]}.md", _hash(text))
+        if problem is not None:
+            raise problem
+
+    def check(self) -> None:
+        """Import the loader and compare its parameters, without making it; raises CallerError."""
+        if (problem := self._read_all(Path(os.devnull), check=True)) is not None:
+            hint = "correct its name or its parameters; its module must be found by PYTHONPATH"
+            raise CallerError("a loader can be made", value=problem.value, hint=hint)
+
+    def _read_all(self, place: Path, *, check: bool = False) -> SourceError | None:
+        """Write the lines of the loader to a file; return why it failed after them, if it did.
+
+        Raises SourceError for one that does not end: then nothing of it is taken.
+        """
         settings = self._access.settings
-        self._process = ParserProcess(WORKER)
         job = {
             "loader": self._dotted,
             "parameters": self._parameters,
             "private": self._access.private,
             "memory_mb": settings.ingest.parse_memory_mb,
             "longest": self._access.most_bytes,
+            "check": check,
         }
+        # Own loaders are found where the program itself finds modules.
+        paths = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+        known = os.pathsep.join(map(os.path.abspath, paths))
+        self._process = ParserProcess(WORKER, PYTHONPATH=known)
+        count = 0
         try:
             self._process.send(job)
+            until = time.monotonic() + settings.sources.loader_timeout_s
+            with place.open("wb") as file:
+                while (line := self._line(until, count)) != b"E":
+                    if line.startswith(b'{"error"'):
+                        return self._failure(str(json.loads(line)["error"]))
+                    count += 1
+                    self.bytes_read += len(line)
+                    self._check_size(count)
+                    file.write(line + b"\n")
         except DocumentError as error:
-            raise SourceError(error.rule) from None
+            return SourceError(error.rule)
         except ChildEndedError:
-            raise self._failure("the process of the loader does not start") from None
-        counts: dict[str, int] = {}
-        while (line := self._line()) != b"E":
-            found = json.loads(line)
-            if "error" in found:
-                raise self._failure(found["error"])
-            self.bytes_read += len(line)
-            if "refused" in found:
-                self.failed.append(LoadFailure(path=found["refused"], reason=found["reason"]))
-                continue
-            source = str(found["metadata"].get("source") or found["id"] or "document")
-            counts[source] = counts.get(source, 0) + 1
-            key = source if counts[source] == 1 else f"{source}#{counts[source]}"
-            text = _file(found["text"], found["metadata"])
-            self._texts = {key: text}
-            short = re.sub(r"[^\w.-]+", "-", source)[-NAME_SIGNS:].strip("-.")
-            yield Item(key, f"{short}-{_hash(key)[:8]}.md", _hash(text))
+            return self._failure("its process has ended before it was done")
+        return None
 
-    def _line(self) -> bytearray:
-        """Return what the loader says next: only the time it takes itself is counted."""
+    def _line(self, until: float, count: int) -> bytearray:
+        """Return what the loader says next; raises SourceError when its time is over."""
         assert self._process is not None
+        while (left := until - time.monotonic()) > 0:
+            try:
+                return self._process.line(min(left, WAIT_S), 2 * self._access.most_bytes)
+            except TimeoutError:
+                self._access.pause()
         most = self._access.settings.sources.loader_timeout_s
-        started = time.monotonic()
-        try:
-            return self._process.line(most - self._waited, 2 * self._access.most_bytes)
-        except TimeoutError:
-            rule = f"a loader takes at most {most:g} s (sources.loader_timeout_s)"
-            raise SourceError(rule, value=self._dotted) from None
-        except ChildEndedError:
-            raise self._failure("its process has ended before it was done") from None
-        finally:
-            self._waited += time.monotonic() - started
+        rule = f"a loader ends within {most:g} s (sources.loader_timeout_s)"
+        shown = f"{self._dotted}, after {count} documents"
+        raise SourceError(rule, value=shown, hint=NOTHING)
+
+    def _check_size(self, count: int) -> None:
+        settings = self._access.settings
+        most, mb = settings.sources.max_items, settings.ingest.zip_total_mb
+        if count > most or self.bytes_read > mb << 20:
+            rule = f"a loader gives at most {most} documents (sources.max_items)"
+            rule += f" and {mb} MB (ingest.zip_total_mb)"
+            raise SourceError(rule, value=self._dotted, hint=NOTHING)
 
     def _failure(self, reason: str) -> SourceError:
         for secret in self._secrets:

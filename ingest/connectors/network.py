@@ -22,9 +22,16 @@ import httpx
 
 from core.distribution import program_version
 from core.errors import CallerError, DocumentError
-from ingest.connectors.types import Access, Credential, GoneError, UnreachableError
+from ingest.connectors.types import (
+    Access,
+    Credential,
+    GoneError,
+    SourceError,
+    UnreachableError,
+)
 
 ALLOW = "`carrel source add … --allow-private` takes it, for a network that is yours"
+OTHERS = "--allow-private is for the host and port of the source's own address, and no other"
 AGENT = "carrel"  # by which a robots.txt names this program
 REDIRECTS = 5  # one after the other; chosen, not measured
 LATER = frozenset({429, 500, 502, 503, 504})  # worth another try
@@ -32,38 +39,64 @@ LONGEST_WAIT_S = 60.0  # that a server may ask for; chosen, not measured
 CONNECT_S = 10.0  # chosen, not measured
 PIECE = 1 << 16  # bytes unpacked at once
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
+METADATA = ipaddress.ip_network("fd00:ec2::/64")  # where a cloud gives them over IPv6
+OWN_PORTS = frozenset({80, 443})  # of a private host beside the one that its address names
 
 
-def is_public(text: str) -> bool:
-    """Tell whether an IP address is one of the public internet, whatever it is wrapped in."""
+def _unwrapped(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     address = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
         if address in NAT64:
             inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(str(inner))
+        return inner or address
+    return address
+
+
+def is_public(text: str) -> bool:
+    """Tell whether an IP address is one of the public internet, whatever it is wrapped in."""
+    address = _unwrapped(text)
     return address.is_global and not address.is_multicast
 
 
-def resolve(host: str, port: int, *, private: bool) -> list[str]:
+def is_link_local(text: str) -> bool:
+    """Tell whether an IP address is one of a single link: there machines keep their secrets."""
+    address = _unwrapped(text)
+    return address.is_link_local or address in METADATA
+
+
+def resolve(host: str, port: int, *, private: bool, hint: str = ALLOW) -> list[str]:
     """Return the addresses of a host; raises CallerError where one is not public, unless allowed.
 
-    Raises OSError for a name without any.
+    One of a single link is never allowed. Raises OSError for a name without any.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
     for one in addresses:
+        shown = host if host == one else f"{host} ({one})"
+        if not is_public(one) and is_link_local(one):
+            rule = "a source has a public address, and one of a link is never allowed"
+            raise CallerError(rule, value=shown, hint="give another address")
         if not private and not is_public(one):
-            shown = host if host == one else f"{host} ({one})"
-            raise CallerError("a source has a public address", value=shown, hint=ALLOW)
+            raise CallerError("a source has a public address", value=shown, hint=hint)
     return addresses
 
 
-def check_host(host: str) -> None:
-    """Raise CallerError for a host that is not public; one that cannot be resolved now passes."""
+def check_host(host: str, *, private: bool = False) -> None:
+    """Raise CallerError for a host as `resolve` does; one that cannot be resolved now passes."""
     with suppress(OSError, UnicodeError):
-        resolve(host, 0, private=False)
+        resolve(host, 0, private=private)
+
+
+def may_be_private(host: str, port: int, origin: str) -> bool:
+    """Tell whether a source whose address may be private may connect here: to its own host.
+
+    Subdomains are its own, and so are the usual ports of the web beside the one that it names.
+    """
+    own, at = (urlsplit(origin).hostname or "").lower(), urlsplit(origin).port
+    name = host.lower().strip("[]")
+    is_own = name == own or (name.endswith(f".{own}") and not own.replace(".", "").isdigit())
+    return is_own and (port == at or port in OWN_PORTS)
 
 
 def connect(host: str, port: int, *, private: bool, timeout: float | None) -> socket.socket:
@@ -78,8 +111,8 @@ def connect(host: str, port: int, *, private: bool, timeout: float | None) -> so
 class _Backend(httpcore.NetworkBackend):
     """Connect to addresses that were checked; the certificate is still that of the name."""
 
-    def __init__(self, private: bool) -> None:
-        self._private = private
+    def __init__(self, own: str) -> None:
+        self._own = own  # address whose host may be private, "" for none
         self._real = httpcore.SyncBackend()
 
     def connect_tcp(
@@ -91,7 +124,9 @@ class _Backend(httpcore.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         try:
-            addresses = resolve(host, port, private=self._private)
+            allowed = bool(self._own) and may_be_private(host, port, self._own)
+            hint = OTHERS if self._own else ALLOW
+            addresses = resolve(host, port, private=allowed, hint=hint)
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(f"{host}: {error}") from None
         rest = (port, timeout, local_address, socket_options)
@@ -102,13 +137,13 @@ class _Backend(httpcore.NetworkBackend):
 
 
 class _Transport(httpx.HTTPTransport):
-    def __init__(self, private: bool) -> None:
+    def __init__(self, own: str) -> None:
         super().__init__(trust_env=False)
         self._pool = httpcore.ConnectionPool(
             ssl_context=ssl.create_default_context(),
             max_connections=2,
             keepalive_expiry=30,
-            network_backend=_Backend(private),
+            network_backend=_Backend(own),
         )
 
 
@@ -124,7 +159,8 @@ class HttpAnswer:
 class Fetcher:
     """Send the requests of one source, one after the other.
 
-    `origin` is the address that its secrets are for: no other host and no other scheme gets them.
+    `origin` is the address that its secrets are for: no other host and no other scheme gets them,
+    and no other one may be private. Raises SourceError where they would be sent in the clear.
     """
 
     def __init__(self, access: Access, origin: str, auth: httpx.Auth | None = None) -> None:
@@ -136,8 +172,11 @@ class Fetcher:
         self._next = 0.0
         self._origin = _origin(origin)
         self._auth = auth or _auth(access.credential)
+        self._variable = access.variable
+        if self._auth is not None and auth is None:
+            check_encryption(origin, private=access.private)
         self._client = httpx.Client(
-            transport=_Transport(access.private),
+            transport=_Transport(origin if access.private else ""),
             headers={
                 "User-Agent": f"{AGENT}/{program_version()}",
                 "Accept-Encoding": "identity",
@@ -166,7 +205,7 @@ class Fetcher:
             answer = self._tried(method, url, into, headers, body)
             target = answer.headers.get("location", "")
             if answer.status not in (301, 302, 303, 307, 308) or not target:
-                return _judged(answer)
+                return _judged(answer, self._variable)
             url = urljoin(url, target)
             if urlsplit(url).scheme not in ("http", "https"):
                 raise DocumentError("a redirect leads to another web address", value=url)
@@ -254,11 +293,19 @@ class Fetcher:
             time.sleep(min(left, 0.5))
 
 
-def _judged(answer: HttpAnswer) -> HttpAnswer:
+def check_encryption(url: str, *, private: bool) -> None:
+    """Raise SourceError where a secret would be sent in the clear over a network of others."""
+    scheme = urlsplit(url).scheme.removeprefix("git+")
+    if scheme in ("http", "webdav") and not private:
+        hint = f"write {scheme}s://, or add it with --allow-private for a network that is yours"
+        raise SourceError("a password or token is sent over TLS alone", value=url, hint=hint)
+
+
+def _judged(answer: HttpAnswer, variable: str) -> HttpAnswer:
     if answer.status in (404, 410):
         raise GoneError("the source no longer has it", value=f"{answer.url} ({answer.status})")
     if answer.status in (401, 403):
-        hint = "set CARREL_SOURCE_NAME_PASSWORD or _TOKEN (NAME in capitals); it may have expired"
+        hint = f"set {variable}_PASSWORD or {variable}_TOKEN, which may have expired"
         raise UnreachableError(
             "the source lets nobody in", value=f"{answer.url} ({answer.status})", hint=hint
         )

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from core.errors import CallerError
-from ingest.connectors.address import Address
+from core.settings import Settings
+from ingest.connectors.address import Address, find_credential
+from ingest.connectors.network import check_encryption, check_host
 from ingest.connectors.types import Access, Connector, GoneError, Item, Received, SourceError
 from ingest.discover import discover, size_of
 from ingest.loaders.formats import source_files
@@ -62,6 +64,8 @@ def _mark(path: Path) -> str:
 
 
 # By kind: the module, which is loaded when it is wanted, and the class.
+Options = Mapping[str, Any]  # of a source: private, parameters
+CLEAR = {"http": "https", "webdav": "webdavs", "git+http": "git+https"}
 PLACES = {
     "web": ("web", "WebConnector"),
     "git": ("git", "GitConnector"),
@@ -71,6 +75,30 @@ PLACES = {
     "loader": ("loader", "LoaderConnector"),
     "projects": ("projects", "ProjectsConnector"),
 }
+
+
+def check_source(name: str, address: Address, settings: Settings, options: Options) -> str:
+    """Check what can be known of a new source before it is read; return a warning, "" for none.
+
+    Raises a CarrelError for a host, a loader or parameters that it may not have, or a secret that
+    would be sent in the clear.
+    """
+    private = bool(options["private"])
+    if address.host:
+        check_host(address.host, private=private)
+    credential = find_credential(name, address.user)
+    if address.kind == "loader":
+        access = Access(settings, credential, private, Path())
+        made = open_connector(address, access, options["parameters"])
+        try:
+            cast(Any, made).check()
+        finally:
+            made.close()
+    secret = bool(address.user or credential.password or credential.token)
+    if secret and address.parts.scheme in CLEAR:
+        check_encryption(address.text, private=private)
+        return f"what it is asked with goes unencrypted: {CLEAR[address.parts.scheme]}:// is safer"
+    return ""
 
 
 def open_connector(address: Address, access: Access, parameters: Mapping[str, Any]) -> Connector:

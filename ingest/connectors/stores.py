@@ -6,12 +6,12 @@ import io
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from urllib.parse import parse_qs, quote, unquote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 from xml.etree.ElementTree import Element
 
 from core.distribution import install_command
 from core.errors import DocumentError
-from ingest.connectors.address import Address
+from ingest.connectors.address import Address, endpoint_of
 from ingest.connectors.network import Fetcher
 from ingest.connectors.types import Access, Item, Received, SourceError
 from ingest.loaders.formats import format_of, is_unsupported_document, refusal
@@ -22,7 +22,6 @@ WANTED = (
     b'<?xml version="1.0"?><propfind xmlns="DAV:"><prop><getetag/><getlastmodified/>'
     b"<getcontentlength/><resourcetype/></prop></propfind>"
 )
-REGION = "us-east-1"  # which compatible stores take for any
 
 
 class _FileStore:
@@ -111,18 +110,14 @@ class BucketConnector(_FileStore):
     """
 
     def __init__(self, address: Address, access: Access) -> None:
-        given = {name: values[0] for name, values in parse_qs(address.parts.query).items()}
-        region = given.get("region", REGION)
-        endpoint = given.get("endpoint", f"https://s3.{region}.amazonaws.com").rstrip("/")
-        if urlsplit(endpoint).scheme not in ("http", "https"):
-            raise SourceError("an endpoint is an https:// address", value=endpoint)
+        endpoint, region = endpoint_of(address.parts)
         self._bucket = f"{endpoint}/{address.parts.hostname}"
         self._prefix = unquote(address.parts.path.lstrip("/"))
         auth = None
         secret = access.credential
         if secret.user:
             if not secret.password:
-                hint = "set CARREL_SOURCE_NAME_PASSWORD to the secret key, or leave the key id out"
+                hint = f"set {access.variable}_PASSWORD to the secret key, or leave the key id out"
                 raise SourceError("a key id needs its secret key", value=address.text, hint=hint)
             try:
                 made = import_module("httpx_auth").AWS4Auth

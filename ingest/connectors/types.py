@@ -16,6 +16,10 @@ class GoneError(DocumentError):
     """Say that an item is no longer at its source."""
 
 
+class LeftOutError(DocumentError):
+    """Say that an item is none that this source wants to be read, or none of its own."""
+
+
 class UnreachableError(DocumentError):
     """Say that a source does not answer, or not as it should: trying again later can help."""
 
@@ -69,6 +73,7 @@ class Access:
     private: bool
     scratch: Path
     pause: Callable[[], None] = lambda: None
+    variable: str = "CARREL_SOURCE_NAME"  # how the environment variables of its source begin
 
     @property
     def most_bytes(self) -> int:

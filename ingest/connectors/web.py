@@ -17,7 +17,15 @@ from xml.etree.ElementTree import Element
 from core.errors import DocumentError
 from ingest.connectors.address import Address
 from ingest.connectors.network import AGENT, Fetcher, HttpAnswer
-from ingest.connectors.types import Access, GoneError, Item, Received, SourceError, UnreachableError
+from ingest.connectors.types import (
+    Access,
+    GoneError,
+    Item,
+    LeftOutError,
+    Received,
+    SourceError,
+    UnreachableError,
+)
 from ingest.loaders.formats import format_of, refusal, suffix_of
 from ingest.loaders.web.xml_tree import descendants, local_name, parse_xml
 from ingest.types import LoadFailure
@@ -48,6 +56,7 @@ class WebConnector:
         self._robots: dict[str, RobotFileParser] = {}
         self._modified: dict[str, str] = {}
         self._texts: dict[str, str] = {}  # of feed entries without a page
+        self._described: dict[str, str] = {}  # what a feed says of an entry with one
         self._first: tuple[HttpAnswer, bytes] | None = None
         self._prefix = ""
         self._waiting: deque[str] = deque()
@@ -144,18 +153,34 @@ class WebConnector:
     def _of_feed(self, tree: Element) -> Iterator[Item]:
         for entry in descendants(tree, "item", "entry"):
             given = _fields(entry)
+            text = given.get("content") or given.get("description") or given.get("summary")
+            title = given.get("title", "")
+            page = f"<title>{title}</title><h1>{title}</h1>\n{text}" if text else ""
             url = urljoin(self._root, given.get("link", ""))
             if given.get("link") and url.startswith(("http://", "https://")):
                 self._modified[url] = given.get("updated") or given.get("pubDate", "")
+                self._described[url] = page
                 yield Item(url, _name(url))
-            elif text := given.get("content") or given.get("description") or given.get("summary"):
+            elif text:
                 key = given.get("id") or given.get("guid") or _digest(text)
-                title = given.get("title", "")
-                self._texts[key] = f"<title>{title}</title><h1>{title}</h1>\n{text}"
+                self._texts[key] = page
                 yield Item(key, f"entry-{_digest(key)}", _digest(self._texts[key]))
 
     def read(self, item: Item, mark: str, target: Path) -> Received | None:
-        """Get a page unless its server says that it is as it was."""
+        """Get a page unless its server says that it is as it was.
+
+        Of an entry whose page is not there what its feed says is read, until it is.
+        """
+        try:
+            return self._read(item, mark, target)
+        except DocumentError as error:
+            text = self._described.get(item.key)
+            if not text or (mark and not isinstance(error, GoneError)):
+                raise
+        target.write_text(text, encoding="utf-8")
+        return Received("", "" if item.name.lower().endswith(".html") else ".html")
+
+    def _read(self, item: Item, mark: str, target: Path) -> Received | None:
         url = item.key
         if (text := self._texts.get(url)) is not None:
             target.write_text(text, encoding="utf-8")
@@ -175,7 +200,7 @@ class WebConnector:
             if answer.status == 304:
                 return None
         if self._prefix and not answer.url.startswith(self._prefix):
-            raise DocumentError("it leads to a page outside this site", value=answer.url)
+            raise LeftOutError("it leads to a page outside this site", value=answer.url)
         suffix = _suffix(answer, item.name)
         if self._prefix and suffix == ".html":
             self._follow(answer.url, target)
@@ -217,7 +242,7 @@ class WebConnector:
                 wanted = min(float(delay), LONGEST_DELAY_S)
                 self._fetcher.interval = max(self._fetcher.interval, wanted)
         if not self._robots[host].can_fetch(AGENT, url):
-            raise DocumentError("the site's robots.txt does not allow it", value=url)
+            raise LeftOutError("the site's robots.txt does not allow it", value=url)
 
 
 def _suffix(answer: HttpAnswer, name: str) -> str:

@@ -89,25 +89,31 @@ class PictureReader:
 
         One must read most of the page. None for no text.
         """
-        found, pages = False, list[PageText]()
-        for engine in self._limits.ocr.split(", "):
-            with report_damage("OCR failed on it"):
-                lines = [one for one in _lines(engine, picture) if one.width > 0]
-            read = [one for one in lines if is_read(one, self._limits.ocr_confidence)]
-            found = found or bool(lines)
-            if read and _length(read) >= _LEAST_READ * _length(lines):
-                pages.append(PageText(text_of_lines(read), len(read), len(lines) - len(read)))
-                if not pages[-1].lost:
-                    break
-        if pages:
-            return min(pages, key=lambda one: one.lost / (one.read + one.lost))
-        if not found:
+        read, lost = _read(picture, self._limits)
+        if read:
+            return PageText(text_of_lines(read), len(read), lost)
+        if not lost:
             return None
         names = self._limits.ocr
         raise DocumentError(
             f"OCR ({names}) cannot make out most of its letters"
             + ("" if TESSERACT in names else f"; {CYRILLIC}")
         )
+
+
+def _read(picture: Image, limits: LoadLimits) -> tuple[list[TextLine], int]:
+    """Return the legible lines by the best engine, and how many others it finds; all lost: none."""
+    found, pages = 0, list[tuple[list[TextLine], int]]()
+    for engine in limits.ocr.split(", "):
+        with report_damage("OCR failed on it"):
+            lines = [one for one in _lines(engine, picture) if one.width > 0]
+        read = [one for one in lines if is_read(one, limits.ocr_confidence)]
+        found = max(found, len(lines))
+        if read and _length(read) >= _LEAST_READ * _length(lines):
+            pages.append((read, len(lines) - len(read)))
+            if len(read) == len(lines):
+                break
+    return min(pages, key=lambda one: one[1] / (len(one[0]) + one[1]), default=([], found))
 
 
 def _length(lines: Iterable[TextLine]) -> float:
@@ -123,13 +129,10 @@ def _lines(engine: str, picture: Image) -> list[TextLine]:
 
 
 def lines_of(pixels: Any, limits: LoadLimits) -> list[TextLine]:  # noqa: ANN401 - an array
-    """Return the legible lines of a picture, by the engine that reads most of it."""
-    picture = import_module("PIL.Image").fromarray(pixels)  # of the extra `ocr`
-    best: list[TextLine] = []
-    for engine in limits.ocr.split(", ") if limits.ocr else ():
-        read = [one for one in _lines(engine, picture) if is_read(one, limits.ocr_confidence)]
-        best = max(best, read, key=_length)
-    return best
+    """Return the legible lines of a picture, by the engine whose text its ingest keeps."""
+    if not limits.ocr:
+        return []
+    return _read(import_module("PIL.Image").fromarray(pixels), limits)[0]  # of the extra `ocr`
 
 
 @cache

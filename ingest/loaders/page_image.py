@@ -7,6 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from difflib import SequenceMatcher
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ from ingest.loaders.pdf import OCR_SCALE
 WIDTH = 1400  # pixels of a page, as wide screens show it; chosen, not measured
 MOST_SCALE = 4.0  # of a page that is smaller than a card
 LEAST_LETTERS = 6  # that a line shares with a quote at one end of it; chosen
+LEAST_PART = (
+    0.4  # of the letters of a quote, or of a shorter line, that are one after another there
+)
 YELLOW = np.array([255, 226, 110], dtype=np.uint16)
 Pixels = Any  # rows of columns of red, green and blue, 0..255
 Box = tuple[float, float, float, float]  # left, top, right, bottom in pixels
@@ -32,14 +36,13 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom in pixels
 def draw_page(path: Path, number: int, quotes: Sequence[str], limits: LoadLimits) -> bytes:
     """Return page `number`, from 1, as a PNG with the words of quotes marked.
 
-    Raises DocumentError where there is no such page, or it does not have all of the quotes.
+    Of a quote that it has in other letters, as OCR confuses some, the longest part is marked, and
+    of one that it does not have nothing. Raises DocumentError where there is no such page.
     """
     wanted = [found for quote in quotes if (found := _letters(quote))]
     is_pdf = path.suffix.lower() == ".pdf"
     with report_damage("the page cannot be drawn"):
         pixels, boxes = (_of_pdf if is_pdf else _of_picture)(path, number, wanted, limits)
-    if boxes is None:
-        raise DocumentError("the page does not have these words", hint="ingest the file again")
     for left, top, right, bottom in boxes:
         part = pixels[
             max(int(top) - 1, 0) : int(bottom) + 2, max(int(left) - 1, 0) : int(right) + 2
@@ -50,7 +53,7 @@ def draw_page(path: Path, number: int, quotes: Sequence[str], limits: LoadLimits
 
 def _of_pdf(
     path: Path, number: int, quotes: Sequence[str], limits: LoadLimits
-) -> tuple[Pixels, list[Box] | None]:
+) -> tuple[Pixels, list[Box]]:
     with closing(pypdfium2.PdfDocument(path)) as document:
         if not 0 < number <= len(document):
             raise DocumentError("the document has no such page", value=number)
@@ -74,7 +77,7 @@ def _in_text(
     text: Any,  # noqa: ANN401
     quotes: Sequence[str],
     size: tuple[int, int],
-) -> list[Box] | None:
+) -> list[Box]:
     """Return where quotes stand, letters alone compared: a line may end within a word."""
     signs = str(text.get_text_range())
     kept = [place for place, sign in enumerate(signs) if sign.isalnum()]
@@ -83,10 +86,10 @@ def _in_text(
         letters = "".join(signs[place] for place in kept)
     boxes: list[Box] = []
     for quote in quotes:
-        at = letters.find(quote)
-        if at < 0:
-            return None
-        first, last = kept[at], kept[at + len(quote) - 1]
+        at, length = _common(quote, letters)
+        if length < max(LEAST_LETTERS, len(quote) * LEAST_PART) and length < len(quote):
+            continue
+        first, last = kept[at], kept[at + length - 1]
         for index in range(text.count_rects(first, last - first + 1)):
             boxes.append(_on_screen(page, text.get_rect(index), size))
     return boxes
@@ -104,7 +107,7 @@ def _on_screen(page: Any, rect: Sequence[float], size: tuple[int, int]) -> Box: 
 
 def _of_picture(
     path: Path, number: int, quotes: Sequence[str], limits: LoadLimits
-) -> tuple[Pixels, list[Box] | None]:
+) -> tuple[Pixels, list[Box]]:
     image = import_module("ingest.loaders.image")  # of the extra `ocr`, which has read it
     pixels = np.array(image.page_of(path, number, limits))
     return pixels, _in_lines(pixels, quotes, limits)
@@ -115,13 +118,13 @@ def _check(pixels: float, limits: LoadLimits) -> None:
         raise DocumentError("the page is too large to be drawn (ingest.ocr_megapixels)")
 
 
-def _in_lines(pixels: Pixels, quotes: Sequence[str], limits: LoadLimits) -> list[Box] | None:
+def _in_lines(pixels: Pixels, quotes: Sequence[str], limits: LoadLimits) -> list[Box]:
     """Return the lines of a scan that quotes are in; OCR reads it once more."""
     if not quotes:
         return []
     lines = [line for line in lines_of(pixels, limits) if _letters(line.text)]
     found = [line for line in lines if any(_shares(line, quote) for quote in quotes)]
-    return [(one.left, one.top, one.right, one.bottom) for one in found] or None
+    return [(one.left, one.top, one.right, one.bottom) for one in found]
 
 
 def _shares(line: TextLine, quote: str) -> bool:
@@ -129,7 +132,18 @@ def _shares(line: TextLine, quote: str) -> bool:
     if letters in quote or quote in letters:
         return True
     sizes = range(min(len(letters), len(quote)) - 1, LEAST_LETTERS - 1, -1)
-    return any(letters[-n:] == quote[:n] or letters[:n] == quote[-n:] for n in sizes)
+    if any(letters[-n:] == quote[:n] or letters[:n] == quote[-n:] for n in sizes):
+        return True
+    least = max(LEAST_LETTERS, LEAST_PART * min(len(letters), len(quote)))
+    return _common(quote, letters)[1] >= least
+
+
+def _common(quote: str, letters: str) -> tuple[int, int]:
+    """Return where letters have the longest part of a quote, and its length."""
+    if (at := letters.find(quote)) >= 0:
+        return at, len(quote)
+    found = SequenceMatcher(None, quote, letters, autojunk=False).find_longest_match()
+    return found.b, found.size
 
 
 def _letters(text: str) -> str:

@@ -47,10 +47,11 @@ def lines(picture: Image) -> list[TextLine]:
         found = _engine()(pixels, use_cls=True)
     if found.boxes is None or found.txts is None:
         return []
-    lines = []
+    lines, back = [], 1 / min(scale, 1.0)
     for box, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
         # Of a line that is not level its middle says in which row it is.
         middle, half = float(box[:, 1].mean()), float(np.linalg.norm(box[3] - box[0])) / 2
         sides = float(box[:, 0].min()), middle - half, float(box[:, 0].max()), middle + half
-        lines.append(TextLine(" ".join(text.split()), float(score), *sides))
+        placed = (side * back for side in sides)
+        lines.append(TextLine(" ".join(text.split()), float(score), *placed))
     return lines

@@ -5,6 +5,7 @@ What loaders print goes nowhere. `E` ends the answer; a line with `error` says w
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import resource
@@ -15,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ingest.connectors.network import is_public
+from ingest.connectors.network import is_link_local, is_public
 from ingest.loaders.limits import MB
 from ingest.sandbox.confine import Confinement, RefusedError
 from ingest.sandbox.worker import private_stdout
@@ -43,13 +44,18 @@ class LoaderConfinement(Confinement):
         sys.addaudithook(self._judge)
 
     def _judge(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event in ("socket.connect", "socket.sendto") and not self._private:
+        if event in ("socket.connect", "socket.sendto"):
             address = arguments[1]
             host = address[0] if isinstance(address, tuple) else ""
-            if isinstance(host, str) and not (_is_address(host) and is_public(host)):
+            if isinstance(host, str) and not self._may_reach(host):
                 raise RefusedError(f"a loader may not connect to {host or address}")
         if not event.startswith(ALLOWED):
             super()._judge(event, arguments)
+
+    def _may_reach(self, host: str) -> bool:
+        if not _is_address(host):
+            return self._private
+        return is_public(host) or (self._private and not is_link_local(host))
 
 
 def _is_address(host: str) -> bool:
@@ -79,8 +85,13 @@ def _run(job: dict[str, Any], answers: BinaryIO) -> None:
     paths = [one for one in parameters.values() if isinstance(one, str) and Path(one).is_absolute()]
     LoaderConfinement(paths, private=job["private"]).enter()
     module, _, name = job["loader"].rpartition(".")
-    loader = getattr(import_module(module), name)(**parameters)
-    for document in loader.lazy_load():
+    made = getattr(import_module(module), name)
+    if not (isinstance(made, type) and callable(getattr(made, "lazy_load", None))):
+        raise TypeError(f"{name} is no document loader of LangChain")
+    inspect.signature(made).bind(**parameters)
+    if job["check"]:
+        return
+    for document in made(**parameters).lazy_load():
         found = {
             "id": str(document.id or ""),
             "text": str(document.page_content),

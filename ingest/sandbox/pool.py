@@ -34,7 +34,7 @@ class ChildEndedError(Exception):
 class ParserProcess:
     """One parser process with a private folder for temporary files, removed at its end."""
 
-    def __init__(self, module: str = "ingest.sandbox.worker") -> None:
+    def __init__(self, module: str = "ingest.sandbox.worker", **variables: str) -> None:
         self.served = 0
         self._ready = False
         self._buffer = bytearray()
@@ -46,7 +46,7 @@ class ParserProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=ROOT,
-            env=_environment(self._scratch),
+            env=_environment(self._scratch) | variables,
             # Ctrl-C is the parent's to handle.
             start_new_session=True,
         )

@@ -57,10 +57,23 @@ async def conversations(
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
     before: Annotated[str, Query(max_length=64, description="Id of the last one seen.")] = "",
 ) -> dict[str, Any]:
-    """List the caller's conversations, last used first."""
-    kept = services.runs
-    found = await services.runner.do(auth, lambda: kept.newest_conversations(auth, limit, before))
-    return {"conversations": [one.describe() for one in found]}
+    """List the caller's conversations, last used first; `shared` are those of others, newest ones.
+
+    The first page alone has those.
+    """
+    kept, shares = services.runs, services.session.accounts.shares()
+
+    def listed() -> dict[str, Any]:
+        own = [one.describe() for one in kept.newest_conversations(auth, limit, before)]
+        given = [] if before else shares.list_shared(auth, limit)
+        shared = [
+            one.describe()
+            | {"user": one.user, "collection": _named_to(services, auth, one.collection)}
+            for one in given
+        ]
+        return {"conversations": own, "shared": shared}
+
+    return await services.runner.do(auth, listed)
 
 
 @router.get("/{conversation_id}")

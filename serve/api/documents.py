@@ -264,6 +264,28 @@ async def set_readers(
     return await services.runner.do(auth, change)
 
 
+@router.put("/collections", tags=["documents"])
+async def set_collection_readers(
+    body: ReadersRequest,
+    auth: DocumentWriter,
+    services: Services,
+    collection: CollectionName = "default",
+) -> dict[str, Any]:
+    """Replace who may read the documents of a collection, of all that the caller may change.
+
+    What comes later has the readers of its own ingest.
+    """
+    readers = body.readers()
+
+    def change() -> dict[str, Any]:
+        found = services.session.catalogue.visible_collection(auth, collection)
+        log = services.audit.log if services.settings.audit.enabled else None
+        set_access, access = services.session.intake.set_all_access, WriteAccess(auth)
+        return set_access(found, readers, by=auth, access=access, log=log).describe()
+
+    return await services.runner.do(auth, change)
+
+
 Depth = Annotated[int, Query(ge=0, le=100, description="Levels below the root.")]
 
 

@@ -330,7 +330,13 @@ class _Answered:
             found: SessionMessage | Exception = await self._read.receive()
             if isinstance(found, SessionMessage):
                 return found
-            data = ErrorData(code=INVALID_REQUEST, message=FORM)
+            kinds = (
+                [one["type"] for one in found.errors()]
+                if isinstance(found, ValidationError)
+                else []
+            )
+            code = PARSE_ERROR if "json_invalid" in kinds else INVALID_REQUEST
+            data = ErrorData(code=code, message=FORM)
             error = JSONRPCError(jsonrpc="2.0", id=None, error=data)
             await self._write.send(SessionMessage(error))
 

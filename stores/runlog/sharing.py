@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from typing import Any
 
 from core.auth import AuthContext
-from core.errors import AbsentError
+from core.errors import AbsentError, CarrelError
 from stores.runlog.conversations import SHARED, Conversation, Conversations
 from stores.sqlite.database import CataloguePart
 from stores.sqlite.schema import SECRET
@@ -45,6 +46,22 @@ class Shares(CataloguePart):
             raise AbsentError("there is no such conversation of yours", value=name)
         owning = AuthContext(tenant=owner["tenant"], user=owner["user"])
         return Conversations(self._database).load_conversation(owning, name)
+
+    def list_shared(self, auth: AuthContext, limit: int) -> list[Conversation]:
+        """Return what others let this caller read, last used first."""
+        rows = self._all(
+            """SELECT v.id FROM meta m JOIN conversations v ON v.id = substr(m.key, length(:s) + 1)
+               WHERE substr(m.key, 1, length(:s)) = :s AND v.tenant = :tenant AND v.user <> :user
+               ORDER BY v.updated_at DESC, v.id DESC""",
+            {"s": SHARED, "tenant": auth.tenant, "user": auth.user},
+        )
+        found: list[Conversation] = []
+        for row in rows:
+            if len(found) == limit:
+                break
+            with suppress(CarrelError):  # not for this caller, or damaged
+                found.append(self.open_conversation(auth, row["id"]))
+        return found
 
     def _digest(self, conversation_id: str, readers: list[Any]) -> str:
         secret = str(self._value(f"SELECT {SECRET}"))

@@ -87,6 +87,48 @@ class AccessLists(CataloguePart):
             log.append([], change)
         return replace(found[0], acl=sorted(acl)), found[0].acl
 
+    def set_all_access(
+        self,
+        collection: Collection,
+        acl: AbstractCollection[str],
+        *,
+        by: AuthContext,
+        access: WriteAccess = OPERATOR,
+        log: AuditLog | None = None,
+    ) -> AccessList:
+        done: list[AccessList] = []
+
+        def change(connection: sqlite3.Connection) -> Sequence[AuditEntry]:
+            for file in _seen_files(connection, collection, access):
+                if access.may_change_file(connection, collection.id, file):
+                    one = _of_file(connection, collection, file, file)
+                    _replace(connection, one, sorted(acl))
+                    done.append(one)
+            facts = {"collection": collection.name, "files": len(done), "readers": sorted(acl)}
+            return [AuditEntry("access_changed", by, facts)]
+
+        if log is None:
+            with self._database.write() as connection:
+                change(connection)
+        else:
+            log.append([], change)
+        counts = sum(one.documents for one in done), sum(one.chunks for one in done)
+        return AccessList("all documents", collection, "", sorted(acl), *counts)
+
+
+def _seen_files(
+    connection: sqlite3.Connection, collection: Collection, access: WriteAccess
+) -> list[str]:
+    visible, given = "1", dict[str, object]()
+    if access.auth is not None:
+        visible, given = permission_filter(access.auth, collection.id)
+    rows = connection.execute(
+        f"""SELECT DISTINCT d.file FROM documents d
+            WHERE d.collection_id = :collection AND {visible}""",
+        {**given, "collection": collection.id},
+    )
+    return [row[0] for row in rows]
+
 
 def _find(
     connection: sqlite3.Connection,
@@ -106,7 +148,13 @@ def _find(
     if len(found) > 1:
         rule = f"documents of this source come from {len(found)} files"
         raise CallerError(rule, value=source, hint="give the id of one instead")
-    collection, file = found[0]
+    return _of_file(connection, *found[0], source)
+
+
+def _of_file(
+    connection: sqlite3.Connection, collection: Collection, file: str, source: str
+) -> AccessList:
+    """Return the list of a file; raises OperatorError for a damaged one."""
     given = {"collection": collection.id, "file": file}
     damaged, documents, chunks, principals = connection.execute(
         f"""SELECT sum(d.sum IS NOT {DOCUMENT} OR d.id IN (SELECT document FROM quarantine)),

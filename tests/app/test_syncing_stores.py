@@ -15,8 +15,10 @@ from local_web import Site
 from store_servers import Mailbox, Tls, bucket, git_http, imap, webdav
 from syncs import Room
 
-from core.errors import CarrelError
+from core.errors import CallerError, CarrelError
 from core.settings import load_settings
+from ingest.connectors.address import parse_address
+from ingest.connectors.opening import check_source
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -242,6 +244,40 @@ class Hanging(Good):
         yield Document("Bird 0 sings.", metadata={"source": "bird 0"})
         time.sleep(60)
 
+class Endless(Good):
+    def lazy_load(self):
+        number = 0
+        while True:
+            number += 1
+            yield Document(f"Bird {number} sings.", metadata={"source": str(number)})
+
+class Slow(Good):
+    def lazy_load(self):
+        for one in Endless(1).lazy_load():
+            time.sleep(0.1)
+            yield one
+
+class Hungry(Good):
+    def lazy_load(self):
+        kept = []
+        while True:
+            kept.append(bytearray(50_000_000))
+        yield
+
+class Garbling(Good):
+    def lazy_load(self):
+        for number in range(3, 20):
+            try:
+                os.write(number, b"no JSON" + bytes([10]))
+            except OSError:
+                pass
+        yield
+
+class Breaking(Good):
+    def lazy_load(self):
+        yield Document("Bird 0 sings.", metadata={"source": "bird 0"})
+        raise ValueError("page 2 is away")
+
 class Forking(Good):
     def lazy_load(self):
         os.fork()
@@ -273,12 +309,8 @@ def loaders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "own_loaders.py").write_text(LOADERS)
     monkeypatch.syspath_prepend(str(tmp_path / "lib"))
-    # The process of a loader has the libraries of this one's environment, and no variable of it.
-    import ingest.sandbox.pool as pool
-
-    real = pool._environment
-    paths = os.pathsep.join([str(tmp_path / "lib")])
-    monkeypatch.setattr(pool, "_environment", lambda s: real(s) | {"PYTHONPATH": paths})
+    given = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "lib"), given]))
     return "loader:own_loaders"
 
 
@@ -291,11 +323,44 @@ def test_a_loader_of_langchain(room: Room, loaders: str) -> None:
     assert room.counts(row) == (0, 0, 2, 1)
 
 
+def test_what_came_before_a_loader_failed_stays(room: Room, loaders: str) -> None:
+    row = room.add(f"{loaders}.Breaking", parameters={"count": 1})
+    with pytest.raises(CarrelError, match="page 2 is away"):
+        room.sync(row)
+    assert len(room.names()) == 1
+
+
+@pytest.mark.parametrize(
+    ("dotted", "parameters", "why"),
+    [
+        ("own_loaders.Absent", {}, "has no attribute 'Absent'"),
+        ("os.system", {}, "system is no document loader"),
+        ("own_loaders.Good", {}, "missing a required argument: 'count'"),
+        ("own_loaders.Good", {"count": 1, "wings": 2}, "unexpected keyword argument 'wings'"),
+        ("own_loaders.Good", {"count": "env:NO_SUCH_BIRD"}, "environment variable: NO_SUCH_BIRD"),
+        ("own_loaders.nowhere.Good", {}, "No module named"),
+    ],
+)
+def test_a_loader_is_checked_before_it_is_added(
+    room: Room, loaders: str, dotted: str, parameters: dict[str, object], why: str
+) -> None:
+    options = {"private": False, "parameters": parameters}
+    settings = room.session.settings
+    with pytest.raises(CallerError, match=why):
+        check_source("src", parse_address("src", f"loader:{dotted}"), settings, options)
+    right = {"private": False, "parameters": {"count": 1}}
+    assert check_source("src", parse_address("src", f"{loaders}.Hanging"), settings, right) == ""
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [
         ("Leaking", r"loader fails.*401 for …"),
-        ("Hanging", r"at most 4 s \(sources.loader_timeout_s\)"),
+        ("Hanging", r"ends within 4 s \(sources.loader_timeout_s\): .*after 1 documents"),
+        ("Endless", r"at most 500 documents \(sources.max_items\)"),
+        ("Slow", r"ends within 4 s \(sources.loader_timeout_s\).*Nothing of this run"),
+        ("Hungry", "MemoryError|ended before"),
+        ("Garbling", "its answer cannot be read"),
         ("Forking", "may not call os.fork"),
         ("Starting", "may not call subprocess"),
         ("Reading", "may not open another file"),
@@ -309,7 +374,9 @@ def test_a_loader_that_misbehaves_is_one_line(
 ) -> None:
     settings = room.session.settings
     given = {one: settings.value(one) for one in settings.given()}
-    room.session.settings = load_settings({**given, "sources.loader_timeout_s": 4})[0]
+    given |= {"sources.loader_timeout_s": 4, "sources.max_items": 500}
+    given |= {"ingest.parse_memory_mb": 512}
+    room.session.settings = load_settings(given)[0]
     monkeypatch.setenv("BIRD_TOKEN", "t0psecret")
     parameters = {"count": 1, "token": "env:BIRD_TOKEN"}
     row = room.add(f"{loaders}.{name}", parameters=parameters, private=False)
@@ -317,4 +384,4 @@ def test_a_loader_that_misbehaves_is_one_line(
     with pytest.raises(CarrelError, match=why) as caught:
         room.sync(row)
     assert "\n" not in str(caught.value) and time.monotonic() - started < 30
-    assert len(room.names()) == (1 if name == "Hanging" else 0)  # what came before it stays
+    assert room.names() == []

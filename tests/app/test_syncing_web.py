@@ -85,11 +85,44 @@ def test_a_feed_keeps_what_has_left_it(room: Room, site: Site) -> None:
     assert room.counts(row) == (0, 0, 1, 0) and len(room.names()) == 2
 
 
+def test_an_entry_without_its_page_is_what_the_feed_says(room: Room, site: Site) -> None:
+    item = "<item><title>Bread</title><link>/b.html</link><description>It costs 3 crowns."
+    feed = f"<?xml version='1.0'?><rss><channel>{item}</description></item></channel></rss>"
+    site.pages["/feed"] = feed.encode()
+    row = room.add(f"{site.url}/feed")
+    assert room.counts(row) == (1, 0, 0, 0) and room.counts(row) == (0, 0, 1, 0)
+    assert "3 crowns" in room.text(room.names()[0])
+    site.page("/b.html", "The whole story of bread.")
+    assert room.counts(row) == (0, 1, 0, 0)
+    assert "whole story" in room.text(room.names()[0]) and len(room.names()) == 1
+
+
+def test_what_removes_all_is_noted(room: Room, site: Site) -> None:
+    site.page("/a.html", "The heron wades.")
+    site.pages["/sitemap.xml"] = SITEMAP.format(entry(site, "/a.html", "2026-01-01")).encode()
+    row = room.add(f"{site.url}/sitemap.xml")
+    assert room.counts(row) == (1, 0, 0, 0)
+    site.pages["/sitemap.xml"] = SITEMAP.format("").encode()
+    report = room.sync(row)
+    assert report.removed == 1 and "1 items are removed" in report.notes[0]
+
+
+def test_a_file_that_fails_is_not_new(room: Room, site: Site) -> None:
+    site.pages["/a.zip"] = (200, {"Content-Type": "application/zip"}, b"PK no archive")
+    site.page("/", "The heron wades.", "/a.zip")
+    report = room.sync(room.add(f"{site.url}/"))
+    assert (report.new, len(report.failed)) == (1, 1)
+
+
 def test_robots_are_obeyed(room: Room, site: Site) -> None:
     site.pages["/robots.txt"] = b"User-agent: *\nDisallow: /docs/private\n"
     site.page("/docs/", "The heron wades.", "private.html")
     site.page("/docs/private.html", "Not for readers.")
-    assert "robots.txt does not allow" in failures(room, f"{site.url}/docs/")
+    row = room.add(f"{site.url}/docs/")
+    for _ in range(2):
+        report = room.sync(row)
+        assert (report.failed, row.state) == ([], "ok")
+        assert "robots.txt does not allow" in report.left_out[0].reason
     assert not site.asked["/docs/private.html", 200]
     site.pages["/robots.txt"] = (503, {}, b"")
     row = room.add(f"{site.url}/docs/", name="other")
@@ -161,7 +194,7 @@ def test_a_source_that_is_away_ends_soon_and_keeps_what_it_had(room: Room, site:
 )  # fmt: skip
 def test_addresses_of_the_inside_are_not_public(address: str) -> None:
     assert not is_public(address)
-    with pytest.raises(CallerError, match="public address.*--allow-private"):
+    with pytest.raises(CallerError, match="public address"):
         check_host(address)
     assert is_public("93.184.216.34") and is_public("2606:4700::1111")
 
@@ -189,9 +222,47 @@ def test_a_redirect_inside_costs_its_page_alone(
     assert report.new == 2 and "public address" in report.failed[0].reason
 
 
+def test_addresses_of_a_link_are_never_allowed() -> None:
+    check_host("10.1.2.3", private=True)
+    for address in ("169.254.169.254", "fe80::1", "::ffff:169.254.1.1", "fd00:ec2::254"):
+        with pytest.raises(CallerError, match="a link is never allowed"):
+            check_host(address, private=True)
+
+
+def test_a_private_source_reaches_its_own_host_alone(room: Room, site: Site) -> None:
+    """Neither a redirect nor a sitemap nor a link leads to another machine, or another port."""
+    port = site.url.rpartition(":")[2]
+    inside = ["http://10.0.0.1/", f"http://localhost:{port}/b.html", "http://127.0.0.1:9/"]
+    site.page("/", "The heron wades.", *(f"/{number}.html" for number in range(3)))
+    for number, address in enumerate(inside):
+        site.pages[f"/{number}.html"] = (302, {"Location": address}, b"")
+    report = room.sync(room.add(f"{site.url}/"))
+    assert report.new == 1 and len(report.failed) == 3
+    assert all("no other" in one.reason for one in report.failed)
+    listed = "".join(f"<url><loc>{one}</loc></url>" for one in inside)
+    site.pages["/sitemap.xml"] = SITEMAP.format(listed).encode()
+    report = room.sync(room.add(f"{site.url}/sitemap.xml", name="map"))
+    assert report.new == 0 and len(report.failed) == 3 and not site.asked["/b.html", 200]
+    assert network.may_be_private("wiki.lan", 8080, "http://wiki.lan:8080/")
+    assert network.may_be_private("www.wiki.lan", 443, "http://wiki.lan:8080/")
+    assert not network.may_be_private("wiki.lan", 6379, "http://wiki.lan:8080/")
+    assert not network.may_be_private("1.127.0.0.1", 80, "http://127.0.0.1/")
+
+
+def test_a_secret_is_not_sent_in_the_clear(
+    room: Room, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "is_public", lambda text: True)
+    monkeypatch.setenv("CARREL_SOURCE_SRC_TOKEN", "s3cret")
+    with pytest.raises(CarrelError, match="over TLS alone.*--allow-private"):
+        room.sync(room.add(f"{site.url}/a.html", private=False))
+    assert not site.asked
+
+
 def test_secrets_stay_with_their_host(
     room: Room, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(network, "is_public", lambda text: True)
     monkeypatch.setenv("CARREL_SOURCE_SRC_TOKEN", "s3cret")
     port = site.url.rpartition(":")[2]
     site.page("/b.html", "The heron wades.")

@@ -133,3 +133,16 @@ def test_what_was_counted_goes_with_its_records(place: Path, capsys) -> None:
     assert "130" not in read()
     files = [one for one in (place.parent / "data").rglob("*") if one.is_file()]
     assert not any(b"price: 130" in one.read_bytes() for one in files)
+
+
+def test_a_collection_is_closed_and_opened_as_a_whole(place: Path, capsys) -> None:
+    change = ("acl", "set", "-c", "one", "--acl", "board")
+    done = json.loads(run(capsys, *change, "--json"))
+    assert (done["acl"], done["documents"]) == (["board"], 1 + len(ROWS))
+    assert readers(capsys, "vault.md") == readers(capsys, "rows.jsonl#r1") == ["board"]
+    assert readers(capsys, "vault.md", "two") == []
+    listed = json.loads(run(capsys, "audit", "list", "--kind", "access_changed", "--json"))
+    assert listed["events"][-1]["facts"]["files"] == 2
+    run(capsys, "acl", "set", "--everyone", "-c", "one")
+    assert readers(capsys, "vault.md") == []
+    run(capsys, "acl", "set", "--everyone", code=2)

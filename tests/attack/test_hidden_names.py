@@ -414,6 +414,13 @@ def uploads(names: Names) -> Iterator[Probe]:
         yield replace(make(hidden), name=hidden, absent=absent)
 
 
+def collection_readers(names: Names) -> Iterator[Probe]:
+    given = {"json": {"acl": ["board"]}}
+    for hidden, absent in names.collections:  # one that is seen stays as it is
+        sends = {"params": {"collection": hidden}, **given}
+        yield Probe("/api/v1/collections", sends, name=hidden, absent=absent)
+
+
 def in_collection(path: str, **more: Any) -> Callable[[Names], Iterator[Probe]]:
     def make(name: str) -> Probe:
         return Probe(path, {"params": {"collection": name, **more}})
@@ -528,6 +535,7 @@ PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ),
     ("DELETE", "/api/v1/memory/{note_id}"): by_id("note", "/api/v1/memory/{}"),
     ("GET", "/api/v1/collections"): single("/api/v1/collections"),
+    ("PUT", "/api/v1/collections"): collection_readers,
     ("GET", "/api/v1/documents"): in_collection("/api/v1/documents"),
     ("POST", "/api/v1/documents"): uploads,
     ("GET", "/api/v1/documents/passages"): passages,

@@ -63,6 +63,12 @@ def test_a_source_that_fails_stops_no_other(carrel: Carrel, data: Path, folder: 
     [
         (("s", "http://127.0.0.1/x"), "public address: 127.0.0.1"),
         (("s", "https://ann:pw@example.org/"), "no secret"),
+        (("s", "s3://KEY@papers/?endpoint=http://10.0.0.1:9000"), "public address: 10.0.0.1"),
+        (("s", "s3://KEY@papers/?endpoint=papers"), "an endpoint is an https"),
+        (("s", "http://169.254.1.1/", "--allow-private"), "a link is never allowed"),
+        (("s", "loader:os.system"), "system is no document loader"),
+        (("s", "loader:langchain_core.Any", "--parameters", "bad.yaml"),
+         "the file of parameters is YAML"),
         (("s", "nowhere"), "must exist"),
         (("s", ".", "--every", "1y"), "--every is a number"),
         (("s", ".", "--every", "1s"), "--every is a number"),
@@ -80,5 +86,6 @@ def test_what_is_refused_leaves_no_entry(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.yaml").write_text("api_key: abc\n")
+    (tmp_path / "bad.yaml").write_text("n: [1\n")
     carrel("source", "add", *given, data=data).failed(2, why)
     assert carrel("source", "list", "--json", data=data).json == {"sources": []}

@@ -152,8 +152,23 @@ def test_the_cited_words_of_a_scan_are_marked(tmp_path: Path) -> None:
         picture = Image.open(io.BytesIO(shown)).convert("RGB")
         yellow = [place for place in range(picture.height) if is_marked(picture, place)]
         assert 10 < len(yellow) < picture.height / 2  # one of the two lines
-        with pytest.raises(DocumentError, match="does not have these words"):
-            draw_page(tmp_path / name, 1, ["a crane that calls at dawn"], RAPID)
+        misread = draw_page(tmp_path / name, 1, ["the pressure ofthe pumq is l6 bar"], RAPID)
+        assert misread == draw_page(tmp_path / name, 1, [WORDS[0]], RAPID)
+        absent = draw_page(tmp_path / name, 1, ["a crane that calls at dawn"], RAPID)
+        assert absent == draw_page(tmp_path / name, 1, [], RAPID)
+    with pytest.raises(DocumentError, match="no such page"):
+        draw_page(tmp_path / "a.pdf", 2, [WORDS[0]], RAPID)
+
+
+def test_marks_stand_on_the_words_of_a_large_page(tmp_path: Path) -> None:
+    """It is made smaller before it is read, by the engine whose text was kept."""
+    page = drawn([], (1800, 2400))
+    page.paste(drawn(WORDS).resize((1520, 300)), (100, 900))
+    page.save(tmp_path / "a.png")
+    limits = RAPID.model_copy(update={"ocr": engines_for("auto")})
+    shown = Image.open(io.BytesIO(draw_page(tmp_path / "a.png", 1, [WORDS[1]], limits)))
+    yellow = [row for row in range(0, 2400, 10) if is_marked(shown.convert("RGB"), row)]
+    assert 1020 < min(yellow) < 1060 and 1090 < max(yellow) < 1130
 
 
 def is_marked(picture: Image.Image, row: int) -> bool:

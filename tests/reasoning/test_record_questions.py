@@ -19,7 +19,7 @@ from core.types import (
     ToolSpec,
     Understanding,
 )
-from reasoning.rendering import render_answer
+from reasoning.rendering import render_answer, render_claims
 from reasoning.rules.records.answers import record_claims, record_grades
 from reasoning.rules.records.fields import asked_fields
 from reasoning.rules.records.phrases import Meaning, Phrases, general_phrases
@@ -231,6 +231,46 @@ def test_what_was_counted_and_listed_is_cited_and_stands_the_check() -> None:
         "1 of 300 records in paintings.csv match: year > 1950. [1]",
         "1. Dusk — painted by: Ada Frost [2]",
     ]
+
+
+def test_one_table_that_is_kept_twice_answers_once_and_others_stay_out() -> None:
+    text = "boat: Tern\nspeed: 31\nharbour: Sund"
+    twins = [
+        piece(text, kind="record", evidence_id=key, chunk_id=key, source=f"{key}.csv#1")
+        for key in ("a1", "b1")
+    ]
+    call = Call(
+        tool="query_records",
+        arguments={"aggregate": "list", "order_by": "speed", "show": ["speed"], "where": []},
+    )
+    asked = SubQuestion(id="q1", text="?", query="?", wants="list", calls=[call])
+    known = [Condition(field="harbour", op="=", value="Sund")]
+    rows = []
+    for file, count, listed in (("a.csv", 4, twins[:1]), ("b.csv", 4, twins[1:]), ("c.csv", 0, [])):
+        row = RecordRow("en", file)
+        row.counted(count, 8, known)
+        rows.append(row.evidence(listed, file))
+    evidence = [graded(one, 3) for one in (*rows, *twins)]
+    plan = Plan(questions=[asked])
+    claims, _ = record_claims(plan, evidence)
+    assert [one.text for one in claims if one.text.startswith("boat")] == ["boat: Tern — speed: 31"]
+    assert not any("c.csv" in one.text for one in claims)
+    assert len({one.chunk_id for one in claims[0].citations}) == 2
+    assert unsupported_reason(claims[0], {one.evidence_id: one for one in evidence}) == ""
+
+
+def test_the_one_record_is_shown_first_as_it_stays() -> None:
+    """Its claim is streamed before the one that says what was counted."""
+    record = piece("boat: Tern\nspeed: 31", kind="record")
+    row = RecordRow("en", "a.csv")
+    row.counted(4, 8, [Condition(field="harbour", op="=", value="Sund")])
+    evidence = [graded(row.evidence([record], "a.csv")), graded(record)]
+    arguments = {"aggregate": "list", "order_by": "speed", "show": ["speed"], "where": []}
+    call = Call(tool="query_records", arguments=arguments)
+    plan = Plan(questions=[SubQuestion(id="q1", text="?", query="?", wants="list", calls=[call])])
+    claims, _ = record_claims(plan, evidence)
+    first, whole = (render_claims(plan, some, evidence) for some in (claims[:1], claims))
+    assert first == "boat: Tern — speed: 31 [1]" and whole.startswith(f"{first}\n4 of 8")
 
 
 def test_a_share_says_of_what_and_a_list_that_it_is_cut() -> None:

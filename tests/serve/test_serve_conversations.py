@@ -71,6 +71,12 @@ def test_a_conversation_is_shared_with_some_and_no_longer(served: Served) -> Non
         assert ann.get(place).status_code == 404
         made = owner.put(f"{place}/readers", json={"acl": ["user:ann"]})
         assert (made.status_code, made.json()["readers"]) == (200, ["user:ann"])
+        (listed,) = ann.get("/api/v1/conversations").json()["shared"]
+        assert (listed["conversation_id"], listed["user"]) == (name, "eve")
+        own = owner.get("/api/v1/conversations").json()
+        assert own["conversations"][0]["conversation_id"] == name and own["shared"] == []
+        for client in (wim, stranger):
+            assert client.get("/api/v1/conversations").json()["shared"] == []
         shown = ann.get(place).json()
         assert "42 mm" in shown["turns"][0]["answer"]
         assert (shown["user"], shown["collection"], shown["readers"]) == ("eve", "guide", None)

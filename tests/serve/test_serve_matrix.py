@@ -126,6 +126,11 @@ ROWS = {
         )
     },
     ("GET", "/api/v1/collections"): Row("callers"),
+    ("PUT", "/api/v1/collections"): Row(
+        "writers",
+        400,
+        sends={"params": {"collection": "absent"}, "json": {"acl": ["editor"]}},
+    ),
     ("GET", "/api/v1/documents"): Row("callers", sends={"params": {"collection": "guide"}}),
     ("POST", "/api/v1/documents"): Row(
         "writers",

@@ -66,7 +66,9 @@ def test_the_cited_words_are_marked(served: Served, manual: Path) -> None:
         assert status == 200 and plain[:4] == b"\x89PNG" and marked(plain) == 0
         status, shown = page(quote=[QUOTE, "closed before"])
         assert status == 200 and 5_000 < marked(shown) < 60_000
-        assert page(quote=["words that are not there"])[0] == 404
+        assert page(quote=["words that are not there"]) == (200, plain)
+        status, near = page(quote=["maximum pressvre of the pump is 16 bar"])
+        assert status == 200 and 2_000 < marked(near) <= marked(shown)
         assert page(number=2)[0] == 404
         assert page(number=0)[0] == page(quote=["x" * 3000])[0] == 422
         assert page(reader)[0] == page(reader, document_id="absent.pdf")[0] == 404
@@ -84,3 +86,15 @@ def test_a_file_that_changed_is_not_shown(served: Served, manual: Path) -> None:
         assert editor.get("/api/v1/documents/page", params=asked).status_code == 404
         manual.unlink()
         assert editor.get("/api/v1/documents/page", params=asked).status_code == 404
+
+
+def test_what_has_no_picture_is_said_to_have_none(served: Served, tmp_path: Path) -> None:
+    """It is not said to have changed."""
+    (path := tmp_path / "note.md").write_text("The valve is of brass.")
+    session = served.services.session
+    target = session.intake.open_collection("acme", tmp_path.name, None)
+    session.ingest(target, [path])
+    asked = {"collection": tmp_path.name, "document_id": "note.md", "number": 1}
+    with served.client("reader") as reader:
+        answer = reader.get("/api/v1/documents/page", params=asked)
+    assert answer.status_code == 404 and "only a PDF or a picture" in answer.text

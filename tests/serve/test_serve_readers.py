@@ -35,3 +35,33 @@ def test_over_http_writers_change_what_they_may_see(served: Served) -> None:
             writer.put("/api/v1/documents", params=at, json={"everyone": True}).json()["acl"] == []
         )
         assert editor.post("/api/v1/search", json=search).json()["results"]
+
+
+def test_the_readers_of_a_collection_are_set_at_once(served: Served) -> None:
+    for name in ("one.md", "two.md"):
+        sent = upload(
+            served, name, f"# {name}\n\nThe zqquay of {name} is long.".encode(), collection="quays"
+        )
+        assert finished(served, sent.json())["state"] == "done"
+    hidden = upload(
+        served, "deep.md", b"# Deep\n\nA zqquay below.", collection="quays", role="board"
+    )
+    assert finished(served, hidden.json())["state"] == "done"
+    at, search = {"collection": "quays"}, {"query": "zqquay", "collection": "quays"}
+    place = "/api/v1/collections"
+    with (
+        served.client("writer") as writer,
+        served.client("editor") as editor,
+        served.client("other tenant") as stranger,
+    ):
+        for body in ({}, {"acl": ["a b"]}, {"acl": ["a"], "everyone": True}):
+            assert writer.put(place, params=at, json=body).status_code == 400
+        absent = writer.put(place, params={"collection": "no"}, json={"acl": ["a"]})
+        other = stranger.put(place, params=at, json={"everyone": True})
+        assert absent.status_code == 400 and other.status_code in (400, 403)
+        done = writer.put(place, params=at, json={"acl": ["writer"]}).json()
+        assert (done["acl"], done["documents"], done["collection"]) == (["writer"], 2, "quays")
+        assert editor.post("/api/v1/search", json=search).status_code == 400
+        assert len(writer.post("/api/v1/search", json=search).json()["results"]) == 2
+        writer.put(place, params=at, json={"everyone": True})
+        assert len(editor.post("/api/v1/search", json=search).json()["results"]) == 2  # not deep.md

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from core.metadata import ANY_FIELD, LISTED_CHUNKS, ROW
@@ -163,6 +163,8 @@ def record_claims(plan: Plan, evidence: Sequence[Evidence]) -> tuple[list[Claim]
         if not rows:
             left.append(question)
             continue
+        # Where one table has what is asked for, that another one has none is beside it.
+        rows = [one for one in rows if one.metadata[LISTED_CHUNKS]] or rows
         asking = [call.arguments for call in question.calls if "named" not in call.arguments]
         show = [name for one in asking for name in one.get("show", ())]
         show += [
@@ -175,11 +177,21 @@ def record_claims(plan: Plan, evidence: Sequence[Evidence]) -> tuple[list[Claim]
         listed = [
             by_chunk[key] for row in rows for key in row.metadata[LISTED_CHUNKS] if key in by_chunk
         ]
-        shown = [_listed(item, show, question) for item in listed]
+        shown = _each_once(_listed(item, show, question) for item in listed)
         # One thing is the answer; of several it is said first how many there are.
         found = [*shown, *found] if sure and len(shown) == 1 else [*found, *shown]
         claims += [claim.model_copy(update={"confidence": sure}) for claim in found]
     return claims, plan.model_copy(update={"questions": left})
+
+
+def _each_once(claims: Iterable[Claim]) -> list[Claim]:
+    """Return claims, those of equal words as one with the citations of all: one table twice."""
+    found: dict[str, Claim] = {}
+    for claim in claims:
+        known = found.get(claim.text)
+        citations = [*(known.citations if known else []), *claim.citations]
+        found[claim.text] = claim.model_copy(update={"citations": citations})
+    return list(found.values())
 
 
 def _listed(item: Evidence, show: Sequence[str], question: SubQuestion) -> Claim:

@@ -50,8 +50,10 @@ export async function drawTalks(app, root, current, onGone) {
     item.append(menu(app, one, item, () => drawTalks(app, root, current, onGone), onGone));
     return item;
   };
-  const { conversations } = listed;
-  fill(root, el("h2", null, "Conversations"), list([...conversations.map(itemOf), older(app, conversations, itemOf)].filter(Boolean)));
+  const { conversations, shared = [] } = listed;
+  const others = shared.map((one) => entry(`#/chat/${one.conversation_id}`, `${one.title || "Conversation"} (${one.user})`, one.updated_at, one.conversation_id === current));
+  fill(root, el("h2", null, "Conversations"), list([...conversations.map(itemOf), older(app, conversations, itemOf)].filter(Boolean)),
+    ...(others.length ? [el("h2", null, "Shared with you"), list(others)] : []));
   return true;
 }
 
