@@ -178,7 +178,7 @@ def incomplete_documents(
                 LEFT JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = ?
                 WHERE j.collection_id = ? AND j.stage = 'indexed'
                     AND j.document_id IN ({", ".join("?" * len(part))})
-                GROUP BY j.document_id""",
+                GROUP BY j.document_id, j.chunks""",
             (model, collection_id, *part),
         )
         for name, expected, found, indexed, embedded in rows:

@@ -114,7 +114,8 @@ def vectors_by_row(
     """Return (row id, vector) of those of these rows that have one."""
     return tuples(
         connection,
-        f"""SELECT c.id, e.vector FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
+        f"""SELECT c.id, e.vector FROM json_each(?) wanted 
+           JOIN chunks c ON c.id = CAST(wanted.value AS INTEGER)
            JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = ?
            WHERE e.sum = {VECTOR} ORDER BY c.id""",
         (json.dumps(rows.tolist()), model),

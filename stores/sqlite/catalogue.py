@@ -33,6 +33,7 @@ WITHHELD = (
 )
 
 _GIVEN = "(SELECT value FROM json_each(:given))"
+_NUMBERS = "(SELECT CAST(value AS INTEGER) FROM json_each(:given))"
 _CHUNK_COLUMNS = f"""c.chunk_id, c.text, c.section, c.page, c.ordinal, c.kind, c.document, d.key,
     d.source, d.title, d.language, d.version, d.updated_at, d.metadata,
     {sums.SOUND_CHUNK} AS sound"""
@@ -182,7 +183,7 @@ class VisiblePassages(CataloguePart):
         self, auth: AuthContext, collection_id: int, documents: Iterable[int]
     ) -> dict[int, Evidence]:
         chunks = "d CROSS JOIN chunks c ON c.document = d.id AND c.ordinal = 0"
-        rows = self._permitted(auth, collection_id, f"d.id IN {_GIVEN}", chunks, list(documents))
+        rows = self._permitted(auth, collection_id, f"d.id IN {_NUMBERS}", chunks, list(documents))
         return {row["document"]: _evidence(row) for row in self._sound(rows)}
 
     def cards(self, auth: AuthContext, collection_id: int, keys: list[str]) -> list[Evidence]:

@@ -53,7 +53,7 @@ class WriteBarrier:
 Values = Sequence[Any] | Mapping[str, Any]  # of the parameters of a statement
 
 COUNT = """INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE
-    SET value = max(CAST(value AS INTEGER), ?) + 1 RETURNING CAST(value AS INTEGER)"""
+    SET value = max(CAST(meta.value AS INTEGER), ?) + 1 RETURNING CAST(meta.value AS INTEGER)"""
 MOST_SUMS = 200_000  # that are remembered, some 15 MB; those of more documents are looked at again
 PARTS = ("", "-wal", "-shm")
 LOST_LOG = "-wal.lost"  # a copy of a log whose end could not be read

@@ -8,12 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from postgres_server import new_catalogue
 
 from stores.store import Store
 
-RECORDS: dict[str, dict[str, object]] = {"sqlite": {}}  # the settings that choose each
+# The settings that choose each.
+RECORDS: dict[str, Callable[[], dict[str, object]]] = {
+    "sqlite": dict,
+    "postgres": lambda: {"catalogue": new_catalogue()},
+}
 
 
 @pytest.fixture(params=RECORDS)
 def store(request: pytest.FixtureRequest, open_store: Callable[..., Store]) -> Store:
-    return open_store(**RECORDS[request.param])
+    return open_store(**RECORDS[request.param]())
