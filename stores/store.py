@@ -193,6 +193,7 @@ class Store:
         self.maintenance: Maintenance = self._parts.maintenance
         self.search: SearchIndex = self._parts.search
         self.scan = self._parts.scan
+        self.address = settings.catalogue  # "sqlite", or of the server that has the catalogue
 
     @property
     def folder(self) -> Path:

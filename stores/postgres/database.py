@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -232,6 +232,16 @@ class PostgresDatabase(Database):
 
     def empty_log(self, wait_s: float) -> None:
         """Do nothing: the log is the server's."""
+
+    def forget_threads(self, threads: Sequence[str]) -> None:
+        """Delete states of conversations."""
+        if not self.read().execute("SELECT to_regclass('checkpoints')").fetchone()[0]:
+            return
+        with self._transaction() as connection:
+            for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
+                connection.executemany(
+                    f"DELETE FROM {table} WHERE thread_id = ?", [(one,) for one in threads]
+                )
 
     def close(self) -> None:
         """Close every connection; the object is not used afterwards."""

@@ -313,6 +313,9 @@ class Database:
         with self._write_lock:
             empty_log(self._writer, self.path, wait_s)
 
+    def forget_threads(self, threads: Sequence[str]) -> None:
+        """Do nothing: the states of conversations have a file of their own."""
+
     def close(self) -> None:
         """Close every connection; the object is not used afterwards."""
         with self._readers_lock:
@@ -386,6 +389,18 @@ def rows_lost(path: Path, reason: str) -> OperatorError:
 def damaged(path: Path, error: StorageError | sqlite3.Error) -> OperatorError:
     """Explain what a store failed with as what the operator must do."""
     text = str(error)
+    if state := getattr(error, "sqlstate", None):
+        return OperatorError(
+            "PostgreSQL refused what the catalogue asked",
+            value=f"{' '.join(text.split())} ({state})",
+            hint="nothing of it was kept; the server's log says more",
+        )
+    if state is not None:
+        return OperatorError(
+            "the PostgreSQL server of the catalogue does not answer",
+            value=" ".join(text.split()),
+            hint="nothing that was acknowledged is lost; start it, then try again",
+        )
     if "fts_" in text or getattr(error, "sqlite_errorname", "") == "SQLITE_CORRUPT_VTAB":
         return OperatorError(
             "the full-text index is damaged",
