@@ -20,6 +20,7 @@ from core.errors import CarrelError, OperatorError
 from stores.folder import POSTGRES
 from stores.integrity.condition import Defects
 from stores.postgres.connection import PostgresConnection, explained, prepare
+from stores.postgres.migration import MIGRATION
 from stores.postgres.schema import DEPLOYMENT, FORMAT_KEY, statements
 from stores.sqlite.connections import Connection
 from stores.sqlite.database import Database, WriteBarrier, rows_lost
@@ -42,10 +43,13 @@ def shown(url: str) -> str:
 class PostgresDatabase(Database):
     """Stand in the place of the catalogue's file; `path` says where that would be."""
 
-    def __init__(self, path: Path, url: str, *, beside: bool = False) -> None:
+    def __init__(
+        self, path: Path, url: str, *, beside: bool = False, migrating: bool = False
+    ) -> None:
         """Connect, and make the tables where there are none; raises OperatorError.
 
-        `beside` is a process that writes only what several may, while another owns the directory.
+        `beside` is a process that writes only what several may, while another owns the directory;
+        with `migrating` a catalogue is being copied into it.
         """
         self.path = path
         self.url = url
@@ -58,7 +62,7 @@ class PostgresDatabase(Database):
         self._writer = cast(Connection, self._postgres)
         self._owning: psycopg.Connection[Any] | None = None
         try:
-            self._open()
+            self._open(migrating)
             if not beside:
                 self._own()
         except BaseException:
@@ -99,41 +103,22 @@ class PostgresDatabase(Database):
         )
         return pool
 
-    def _open(self) -> None:
+    def _open(self, migrating: bool) -> None:
         """Make the tables where there are none; refuse those of others."""
         where = shown(self.url)
         try:
             with self._transaction() as connection:
-                query = "SELECT 1 FROM sqlite_schema WHERE name = 'meta'"
                 known = "SELECT to_regclass('meta') IS NOT NULL"
                 if not connection.execute(known).fetchone()[0]:
                     for statement in statements():
                         self._postgres.execute_as_is(statement)
-                found = dict(
-                    connection.execute(
-                        "SELECT key, value FROM meta WHERE key IN (?, ?)", (FORMAT_KEY, DEPLOYMENT)
-                    ).fetchall()
-                )
-                connection.execute(query)
-                if FORMAT_KEY not in found:
-                    raise OperatorError(
-                        "the database has a table `meta` of another program",
-                        value=where,
-                        hint="give a database or a schema of its own:"
-                        " postgresql://…?options=-csearch_path%3Dcarrel",
-                    )
-                if int(found[FORMAT_KEY]) != FORMAT:
-                    raise other_format("database", int(found[FORMAT_KEY]), where)
-                if not found.get(DEPLOYMENT):
-                    made = secrets.token_hex(8)
-                    connection.execute("INSERT INTO meta VALUES (?, ?)", (DEPLOYMENT, made))
-                    write_place(self.path.parent, self.url, made)
-                elif read_place(self.path.parent) != found[DEPLOYMENT]:
-                    raise OperatorError(
-                        "the database belongs to another data directory",
-                        value=where,
-                        hint="use that directory with --data, or another database for this one",
-                    )
+                    if migrating:
+                        connection.execute("INSERT INTO meta VALUES (?, '')", (MIGRATION,))
+                query = "SELECT key, value FROM meta WHERE key IN (?, ?, ?)"
+                rows = connection.execute(query, (FORMAT_KEY, DEPLOYMENT, MIGRATION))
+                self._check(dict(rows.fetchall()), where, migrating)
+                if not migrating and read_place(self.path.parent) is None:
+                    self.adopt(connection)
         except CarrelError:
             raise
         except Exception as error:
@@ -144,6 +129,47 @@ class PostgresDatabase(Database):
                 value=f"{where} ({' '.join(str(error).split())})",
                 hint="GRANT CREATE, USAGE ON SCHEMA … TO the role, or use its own schema",
             ) from None
+
+    def _check(self, found: dict[str, str], where: str, migrating: bool) -> None:
+        """Refuse tables that are not this program's, of this format, of this directory."""
+        if FORMAT_KEY not in found:
+            raise OperatorError(
+                "the database has a table `meta` of another program",
+                value=where,
+                hint="give a database or a schema of its own:"
+                " postgresql://…?options=-csearch_path%3Dcarrel",
+            )
+        if int(found[FORMAT_KEY]) != FORMAT:
+            raise other_format("database", int(found[FORMAT_KEY]), where)
+        if migrating and MIGRATION not in found:
+            raise OperatorError(
+                "the database has a catalogue already, and is not copied into",
+                value=where,
+                hint="give an empty database, or drop the schema of that one",
+            )
+        if not migrating and MIGRATION in found:
+            raise OperatorError(
+                "a migration into the database has not ended",
+                value=where,
+                hint="run `carrel migrate` again, which goes on from there",
+            )
+        if not migrating and found.get(DEPLOYMENT) != read_place(self.path.parent):
+            raise OperatorError(
+                "the database belongs to another data directory",
+                value=where,
+                hint="use that directory with --data, or another database for this one",
+            )
+
+    def adopt(self, connection: Any) -> None:  # noqa: ANN401 - the writer
+        """Note on both sides, within a transaction, that the directory has this database."""
+        made = secrets.token_hex(8)
+        connection.execute("INSERT INTO meta VALUES (?, ?)", (DEPLOYMENT, made))
+        write_place(self.path.parent, self.url, made)
+
+    @property
+    def own(self) -> PostgresConnection:
+        """Return the connection that a migration writes with."""
+        return self._postgres
 
     def _own(self) -> None:
         """Hold the database until closed: a copy of the directory is another owner."""
@@ -258,9 +284,9 @@ def write_place(folder: Path, url: str, deployment: str) -> None:
         json.dump({"database": shown(url), "deployment": deployment}, file)
 
 
-def read_place(folder: Path) -> str:
-    """Return the deployment that a directory is of, "" for none."""
+def read_place(folder: Path) -> str | None:
+    """Return the deployment that a directory is of, None for none."""
     try:
         return str(json.loads((folder / POSTGRES).read_text("utf-8"))["deployment"])
     except (OSError, ValueError, KeyError, TypeError):
-        return ""
+        return None

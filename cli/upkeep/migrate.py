@@ -1,0 +1,45 @@
+"""`carrel migrate`: the catalogue from SQLite into PostgreSQL, and back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from cli.arguments import Data, Json
+from cli.options import owned, settings_from
+from cli.terminal.output import print_json, stdout
+from cli.terminal.progress import StageBars
+from core.errors import CallerError
+from stores.folder import SQLITE
+
+
+def migrate(
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to", help="'sqlite', or the address of an empty PostgreSQL database.", metavar="PLACE"
+        ),
+    ],
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Move the catalogue to another place, verified; what was ended goes on from where it was."""
+    settings = settings_from(data)
+    settings_from(data, [f"catalogue={to}"])  # raises for what is no place
+    try:
+        from stores.postgres.moving import migrate as move
+    except ImportError:
+        rule = "a catalogue in PostgreSQL needs the extra 'postgres'"
+        raise CallerError(rule, hint="pip install 'carrel-rag[postgres]'") from None
+    with owned(settings, alone=True), StageBars(as_json) as progress:
+        counts = move(settings, to, progress)
+    if as_json:
+        print_json({"to": SQLITE if to == SQLITE else "postgres", "rows": counts})
+        return
+    rows = sum(counts.values())
+    after = "unset CARREL_CATALOGUE" if to == SQLITE else "set CARREL_CATALOGUE to that address"
+    stdout().print(
+        escape(f"{rows} rows of {len(counts)} tables copied and verified; now {after}")
+    )
