@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 import warnings
+from collections.abc import Callable
 from functools import cache
 
 import pytest
@@ -37,3 +38,10 @@ def new_catalogue() -> str:
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}")
     return f"{address}&options=-csearch_path%3D{name}"
+
+
+# By where a catalogue is kept, the settings that say so.
+RECORDS: dict[str, Callable[[], dict[str, object]]] = {
+    "sqlite": dict,
+    "postgres": lambda: {"catalogue": new_catalogue()},
+}

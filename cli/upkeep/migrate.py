@@ -19,7 +19,9 @@ def migrate(
     to: Annotated[
         str,
         typer.Option(
-            "--to", help="'sqlite', or the address of an empty PostgreSQL database.", metavar="PLACE"
+            "--to",
+            help="'sqlite', or the address of an empty PostgreSQL database.",
+            metavar="PLACE",
         ),
     ],
     data: Data = None,
@@ -40,6 +42,4 @@ def migrate(
         return
     rows = sum(counts.values())
     after = "unset CARREL_CATALOGUE" if to == SQLITE else "set CARREL_CATALOGUE to that address"
-    stdout().print(
-        escape(f"{rows} rows of {len(counts)} tables copied and verified; now {after}")
-    )
+    stdout().print(escape(f"{rows} rows of {len(counts)} tables copied and verified; now {after}"))

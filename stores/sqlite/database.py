@@ -67,6 +67,8 @@ LEFT_OUT = (
 class Database:
     """Open the catalogue and hand out connections."""
 
+    remote = False  # whether a server has it
+
     def __init__(self, path: Path) -> None:
         """Open or create the file; raises OperatorError for one of another format."""
         check_format(path)
