@@ -18,6 +18,7 @@ EXTRAS = {  # the modules that come with each, as the code imports them
     "ocr": ("PIL", "rapidocr"),
     "oidc": ("authlib",),
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
+    "postgres": ("psycopg", "psycopg_pool"),
     "providers": ("langchain",),
     "redis": ("redis",),
     "scale": ("milvus_lite", "pymilvus"),

@@ -11,7 +11,7 @@ from cli.arguments import Data, Json
 from cli.options import owned, settings_from
 from cli.terminal.output import print_json, stdout
 from cli.terminal.progress import StageBars
-from core.errors import CallerError
+from core.distribution import require_extra
 from stores.folder import SQLITE
 
 
@@ -30,11 +30,9 @@ def migrate(
     """Move the catalogue to another place, verified; what was ended goes on from where it was."""
     settings = settings_from(data)
     settings_from(data, [f"catalogue={to}"])  # raises for what is no place
-    try:
-        from stores.postgres.moving import migrate as move
-    except ImportError:
-        rule = "a catalogue in PostgreSQL needs the extra 'postgres'"
-        raise CallerError(rule, hint="pip install 'carrel-rag[postgres]'") from None
+    require_extra("postgres", "a catalogue in PostgreSQL")
+    from stores.postgres.moving import migrate as move
+
     with owned(settings, alone=True), StageBars(as_json) as progress:
         counts = move(settings, to, progress)
     if as_json:

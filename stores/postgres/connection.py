@@ -24,7 +24,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from core.budget import current_limit
 from core.errors import StorageError, StorageUnavailableError
 from stores.postgres.derived import complete_documents, derive
-from stores.postgres.dialect import translate
+from stores.postgres.dialect import Translated, check_authorized, translate
 from stores.postgres.fulltext import special
 
 Psycopg = psycopg.Connection[Any]
@@ -143,6 +143,7 @@ class PostgresConnection:
         self.limited = limited
         self.total_changes = 0
         self.text_factory: object = str
+        self._rule: Callable[..., int] | None = None
         self.remembered: dict[Any, Any] = {}  # of `derived`
 
     @property
@@ -168,11 +169,19 @@ class PostgresConnection:
             connection.execute(sql)
 
     def set_authorizer(self, rule: Callable[..., int] | None) -> None:
-        """Do nothing: a reader's transactions are read-only, and statements are the house's own."""
+        """Ask a rule of every table and function that a statement names, as SQLite does."""
+        self._rule = rule
 
     def begin(self, mode: str) -> None:
         """Borrow a connection until `commit` or `rollback`, in a transaction."""
         assert self._pinned is None, "a transaction is open already"
+        try:
+            self._pinned = self._begun(mode)
+        except PostgresUnavailableError:  # the server was started anew, perhaps
+            self._pool.check()
+            self._pinned = self._begun(mode)
+
+    def _begun(self, mode: str) -> Psycopg:
         with explained():
             pinned = self._pool.getconn()
             try:
@@ -180,7 +189,7 @@ class PostgresConnection:
             except BaseException:
                 self._pool.putconn(pinned)
                 raise
-        self._pinned = pinned
+        return pinned
 
     def commit(self) -> None:
         """End the transaction and give its connection back."""
@@ -210,6 +219,8 @@ class PostgresConnection:
 
     def run(self, cursor: PostgresCursor, sql: str, parameters: Any) -> None:  # noqa: ANN401
         """Run a statement and give the cursor what it found."""
+        if self._rule is not None:
+            check_authorized(sql, self._rule)
         word = sql.split(None, 1)[0].upper()
         if word == "BEGIN":
             self.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY" if self.limited else "")
@@ -224,7 +235,26 @@ class PostgresConnection:
         if sql.startswith(SIGNED):
             complete_documents(self, sql.rpartition(" WHERE ")[2], parameters)
         made = translate(done or sql)
-        given = self._given(sql, made, parameters)
+        with self._unasked():
+            given = self._given(made, parameters)
+        try:
+            self._send(cursor, made, given)
+        except PostgresUnavailableError:
+            if not self.limited or self._pinned is not None:
+                raise
+            self._pool.check()  # the server was started anew, perhaps: reading again does no harm
+            self._send(cursor, made, given)
+
+    @contextmanager
+    def _unasked(self) -> Iterator[None]:
+        """Let statements of this adapter read what they need, without the rule."""
+        rule, self._rule = self._rule, None
+        try:
+            yield
+        finally:
+            self._rule = rule
+
+    def _send(self, cursor: PostgresCursor, made: Translated, given: dict[str, Any] | None) -> None:
         with self._borrowed() as connection:
             found = connection.cursor()
             found.execute(self._timed() + made.sql, given)
@@ -259,7 +289,7 @@ class PostgresConnection:
         self.total_changes += changed
         cursor.keep([], changed)
 
-    def _given(self, sql: str, made: Any, parameters: Any) -> dict[str, Any] | None:  # noqa: ANN401
+    def _given(self, made: Translated, parameters: Any) -> dict[str, Any] | None:  # noqa: ANN401
         given = made_of(parameters, made.sql)
         for name, one in made.derived.items():
             given[name] = derive(self, one, given)

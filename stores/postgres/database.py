@@ -28,7 +28,8 @@ from stores.sqlite.schema import FORMAT, other_format
 
 LEAST_VERSION = 150_000  # PostgreSQL 15
 CONNECT_S = 10  # for a server to answer; chosen, not measured
-MOST_CONNECTIONS = 20  # of one process; chosen, not measured
+READERS, WRITERS = 20, 2  # connections of one process; chosen, not measured
+READING = "SET default_transaction_read_only = on"
 WRITER = "SELECT pg_advisory_xact_lock(hashtext('carrel.writer.' || current_schema()))"
 OWNER = "SELECT pg_try_advisory_lock(hashtext('carrel.owner.' || current_schema()))"
 
@@ -59,7 +60,8 @@ class PostgresDatabase(Database):
         self.write_barrier = WriteBarrier()
         self._write_lock = threading.RLock()
         self._readers_local = threading.local()
-        self._pool = self._connected()
+        self._check_server()
+        self._pool, self._readers_pool = self._connected(WRITERS), self._connected(READERS, READING)
         self._postgres = PostgresConnection(self._pool)
         self._writer = cast(Connection, self._postgres)
         self._owning: psycopg.Connection[Any] | None = None
@@ -71,13 +73,7 @@ class PostgresDatabase(Database):
             self.close()
             raise
 
-    def _connected(self) -> ConnectionPool[psycopg.Connection[Any]]:
-        kwargs = {
-            "autocommit": True,
-            "cursor_factory": ClientCursor,
-            "connect_timeout": CONNECT_S,
-            "application_name": "carrel",
-        }
+    def _check_server(self) -> None:
         try:
             with psycopg.connect(self.url, connect_timeout=CONNECT_S) as tried:
                 version = tried.info.server_version
@@ -93,13 +89,26 @@ class PostgresDatabase(Database):
                 value=f"{shown(self.url)} has {version // 10_000}",
                 hint="upgrade the server, or leave `catalogue` at sqlite",
             )
+
+    def _connected(self, most: int, setting: str = "") -> ConnectionPool[psycopg.Connection[Any]]:
+        kwargs = {
+            "autocommit": True,
+            "cursor_factory": ClientCursor,
+            "connect_timeout": CONNECT_S,
+            "application_name": "carrel",
+        }
+
+        def configure(connection: psycopg.Connection[Any]) -> None:
+            prepare(connection)
+            if setting:
+                connection.execute(setting)
+
         pool: ConnectionPool[psycopg.Connection[Any]] = ConnectionPool(
             self.url,
             kwargs=kwargs,
             min_size=1,
-            max_size=MOST_CONNECTIONS,
-            configure=prepare,
-            check=ConnectionPool.check_connection,
+            max_size=most,
+            configure=configure,
             timeout=CONNECT_S,
             open=True,
         )
@@ -207,7 +216,9 @@ class PostgresDatabase(Database):
         """Return this thread's reader."""
         reader = getattr(self._readers_local, "reader", None)
         if reader is None:
-            reader = self._readers_local.reader = PostgresConnection(self._pool, limited=True)
+            reader = self._readers_local.reader = PostgresConnection(
+                self._readers_pool, limited=True
+            )
         return reader
 
     @contextmanager
@@ -276,6 +287,7 @@ class PostgresDatabase(Database):
         if self._owning is not None:
             self._owning.close()
         self._pool.close()
+        self._readers_pool.close()
 
 
 def write_place(folder: Path, url: str, deployment: str) -> None:

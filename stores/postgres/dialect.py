@@ -9,7 +9,8 @@ in the server: of a statement that calls one, a parameter of its own has what it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -109,6 +110,36 @@ def _inserted(sql: str, tokens: list[tuple[str, str]]) -> tuple[str, bool]:
     if table in NUMBERED and not returning and not policy:
         return f"{sql} RETURNING {NUMBERED[table]}", True
     return sql, False
+
+
+def check_authorized(statement: str, rule: Callable[..., int]) -> None:
+    """Raise sqlite3's error for a statement that names what a rule denies.
+
+    It is asked of tables and functions; anything but one SELECT is denied.
+    """
+    tokens = [
+        match[0] for match in _TOKEN.finditer(statement) if match.lastgroup in ("word", "sign")
+    ]
+    asked = []
+    for before, word, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
+        if (
+            before.upper() in ("FROM", "JOIN")
+            and word != "("
+            and word not in tokens_of_with(tokens)
+        ):
+            asked.append(rule(sqlite3.SQLITE_READ, word, "", None, None))
+        elif after == "(" and word.islower() and before.upper() != "WITH":
+            asked.append(rule(sqlite3.SQLITE_FUNCTION, None, word, None, None))
+    is_read = tokens[:1] and tokens[0].upper() in ("SELECT", "WITH") and "RECURSIVE" not in tokens
+    if not is_read or ";" in tokens or any(one != sqlite3.SQLITE_OK for one in asked):
+        raise sqlite3.DatabaseError("not authorized")
+
+
+def tokens_of_with(tokens: Sequence[str]) -> set[str]:
+    """Return the names that a WITH gives to what it selects."""
+    return {
+        tokens[n - 1] for n, word in enumerate(tokens) if word == "AS" and n and tokens[0] == "WITH"
+    }
 
 
 class _Translation:

@@ -80,7 +80,9 @@ class VisiblePassages(CataloguePart):
         if auth.operator:
             return self.collection(auth.tenant, name)
         row = self._row(auth.tenant, name)
-        if row is None or not self._visible(auth, row["id"]):
+        # One that is absent is looked for as long as one that is hidden.
+        is_visible = self._visible(auth, 0 if row is None else row["id"])
+        if row is None or not is_visible:
             raise self._absent(
                 auth.tenant, name, self.visible_collections(auth), self._awaited(auth, name)
             )

@@ -7,7 +7,8 @@ from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
-from core.errors import DataLockedError, OperatorError
+from core.distribution import require_extra
+from core.errors import DataLockedError
 from core.settings import Settings
 from stores.accounts.audit import AuditLog, staying_rows
 from stores.accounts.keys import Keys, Spending
@@ -134,13 +135,9 @@ def open_database(path: Path, catalogue: str, *, beside: bool = False) -> Databa
     """Open the catalogue where the setting says; `beside` another process that owns it."""
     if catalogue == SQLITE:
         return Database(path)
-    try:
-        from stores.postgres.database import PostgresDatabase
-    except ImportError:
-        raise OperatorError(
-            "a catalogue in PostgreSQL needs the extra 'postgres'",
-            hint="pip install 'carrel-rag[postgres]'",
-        ) from None
+    require_extra("postgres", "a catalogue in PostgreSQL")
+    from stores.postgres.database import PostgresDatabase
+
     return PostgresDatabase(path, catalogue, beside=beside)
 
 
