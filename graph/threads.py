@@ -19,6 +19,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from core.distribution import load_extra
 from core.errors import OperatorError
 from graph.state import state_serializer
 from stores.folder import SQLITE
@@ -191,9 +192,10 @@ def open_threads(folder: Path, catalogue: str) -> Threads:
     """Return the states of a data directory; they are where the setting `catalogue` says."""
     if catalogue == SQLITE:
         return Threads(folder)
-    from graph.postgres_threads import PostgresThreads
-
-    return PostgresThreads(folder, catalogue)
+    made: Threads = load_extra(
+        "postgres", "a catalogue in PostgreSQL", "graph.postgres_threads"
+    ).PostgresThreads(folder, catalogue)
+    return made
 
 
 @contextmanager

@@ -193,12 +193,16 @@ class Store:
         self.maintenance: Maintenance = self._parts.maintenance
         self.search: SearchIndex = self._parts.search
         self.scan = self._parts.scan
-        self.address = settings.catalogue  # "sqlite", or of the server that has the catalogue
 
     @property
     def folder(self) -> Path:
         """Return the data directory."""
         return self._parts.folder
+
+    @property
+    def address(self) -> str:
+        """Return where the catalogue is: "sqlite", or the address of its server."""
+        return self._parts.database.url
 
     @property
     def index_server(self) -> str:

@@ -11,8 +11,8 @@ from cli.arguments import Data, Json
 from cli.options import owned, settings_from
 from cli.terminal.output import print_json, stdout
 from cli.terminal.progress import StageBars
-from core.distribution import require_extra
 from stores.folder import SQLITE
+from stores.sqlite.implementation import of_server
 
 
 def migrate(
@@ -30,9 +30,7 @@ def migrate(
     """Move the catalogue to another place, verified; what was ended goes on from where it was."""
     settings = settings_from(data)
     settings_from(data, [f"catalogue={to}"])  # raises for what is no place
-    require_extra("postgres", "a catalogue in PostgreSQL")
-    from stores.postgres.moving import migrate as move
-
+    move = of_server("moving").migrate
     with owned(settings, alone=True), StageBars(as_json) as progress:
         counts = move(settings, to, progress)
     if as_json:

@@ -38,13 +38,14 @@ from stores.backup.format import (
     part_of,
     read_manifest,
 )
-from stores.folder import sync_folder
+from stores.folder import SQLITE, sync_folder
 from stores.index.place import INDEX, INDEX_ID
 from stores.integrity.witness import KEY as COMMITS
 from stores.runlog.conversations import THREADS
 from stores.segments.rows import snapshot as reading
 from stores.sqlite.connections import connect
 from stores.sqlite.database import Database, explained
+from stores.sqlite.implementation import of_server
 from stores.sqlite.schema import FORMAT, make_schema
 
 # Tables whose rows are derived; the virtual tables of full text are left out with all theirs.
@@ -64,7 +65,7 @@ def snapshot(database: Database, folder: Path, progress: Progress) -> dict[str, 
     facts of the manifest.
     """
     data = database.path.parent
-    if database.remote:
+    if database.url != SQLITE:
         _copy_remote(database, folder, progress)
         return _facts(folder)
     with (
@@ -88,8 +89,6 @@ def snapshot(database: Database, folder: Path, progress: Progress) -> dict[str, 
 
 def _copy_remote(database: Database, folder: Path, progress: Progress) -> None:
     """Write a catalogue that is on a server into a file; conversations go on from their turns."""
-    from stores.postgres.moving import write_file  # late: its library is an extra
-
     with ExitStack() as snapshots, explained(database.path):
         with database.write():
             reader = snapshots.enter_context(reading(database))
@@ -97,7 +96,9 @@ def _copy_remote(database: Database, folder: Path, progress: Progress) -> None:
             for name in (KEY_FILE, HEAD_FILE):
                 if (database.path.parent / name).exists():
                     shutil.copyfile(database.path.parent / name, folder / name)
-        write_file(reader, folder / CATALOGUE, progress, without=DERIVED, words=False)
+        of_server("moving").write_file(
+            reader, folder / CATALOGUE, progress, without=DERIVED, words=False
+        )
 
 
 def _facts(folder: Path) -> dict[str, object]:

@@ -70,7 +70,7 @@ def prepare(connection: Psycopg) -> None:
         connection.adapters.register_loader(name, _TextLoader)
 
 
-class Row(tuple[Any, ...]):
+class NamedRow(tuple[Any, ...]):
     """A row with names, as sqlite3.Row."""
 
     __slots__ = ()
@@ -85,9 +85,9 @@ class Row(tuple[Any, ...]):
 
 
 @lru_cache(maxsize=1024)
-def _row_class(names: tuple[str, ...]) -> type[Row]:
+def _row_class(names: tuple[str, ...]) -> type[NamedRow]:
     places = {name: place for place, name in enumerate(names)}
-    return type("Row", (Row,), {"__slots__": (), "places": places})
+    return type("NamedRow", (NamedRow,), {"__slots__": (), "places": places})
 
 
 class PostgresCursor:
@@ -95,7 +95,7 @@ class PostgresCursor:
 
     def __init__(self, connection: PostgresConnection) -> None:
         self.connection = connection
-        self.row_factory: object = Row
+        self.row_factory: object = NamedRow
         self.lastrowid: int | None = None
         self.rowcount = -1
         self._rows: Iterator[Any] = iter(())

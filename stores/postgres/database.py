@@ -44,8 +44,6 @@ def shown(url: str) -> str:
 class PostgresDatabase(Database):
     """Stand in the place of the catalogue's file; `path` says where that would be."""
 
-    remote = True
-
     def __init__(
         self, path: Path, url: str, *, beside: bool = False, migrating: bool = False
     ) -> None:

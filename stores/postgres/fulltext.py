@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from math import log
 from typing import TYPE_CHECKING, Any
 
+from stores.postgres.schema import trigger
+
 if TYPE_CHECKING:
     from stores.postgres.connection import PostgresConnection
 
@@ -63,8 +65,6 @@ def _pragma(sql: str, connection: PostgresConnection) -> str | list[Any]:
 
 
 def _trigger(sql: str, connection: PostgresConnection) -> list[Any]:
-    from stores.postgres.schema import trigger
-
     if sql.startswith("DROP"):
         name = sql.split()[-1]
         connection.execute_as_is(f"DROP TRIGGER {name} ON {name.split('_')[0]}")

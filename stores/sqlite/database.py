@@ -67,7 +67,7 @@ LEFT_OUT = (
 class Database:
     """Open the catalogue and hand out connections."""
 
-    remote = False  # whether a server has it
+    url = "sqlite"  # as the setting `catalogue` says; else the address of a server
 
     def __init__(self, path: Path) -> None:
         """Open or create the file; raises OperatorError for one of another format."""

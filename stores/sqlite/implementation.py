@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
-from core.distribution import require_extra
+from core.distribution import load_extra
 from core.errors import DataLockedError
 from core.settings import Settings
 from stores.accounts.audit import AuditLog, staying_rows
@@ -135,10 +136,13 @@ def open_database(path: Path, catalogue: str, *, beside: bool = False) -> Databa
     """Open the catalogue where the setting says; `beside` another process that owns it."""
     if catalogue == SQLITE:
         return Database(path)
-    require_extra("postgres", "a catalogue in PostgreSQL")
-    from stores.postgres.database import PostgresDatabase
+    made: Database = of_server("database").PostgresDatabase(path, catalogue, beside=beside)
+    return made
 
-    return PostgresDatabase(path, catalogue, beside=beside)
+
+def of_server(module: str) -> ModuleType:
+    """Import what speaks to PostgreSQL: nothing of it is loaded where it is not chosen."""
+    return load_extra("postgres", "a catalogue in PostgreSQL", f"stores.postgres.{module}")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from core.settings import Settings, load_settings
 from stores.accounts.audit import AuditEntry
 from stores.folder import CATALOGUE, POSTGRES
 from stores.postgres.dialect import glob_pattern, translate
-from stores.store import Store, parts
+from stores.store import Store
 
 ANN = AuthContext(tenant="acme", user="ann", roles=frozenset({"staff"}))
 
@@ -204,4 +204,4 @@ def test_a_damaged_row_is_withheld(open_store: Callable[..., Store]) -> None:
     shelf.write(shelf.row("good", "one"), shelf.row("bad", "two"))
     run(url, "UPDATE documents SET is_open = 0, title = 'x' WHERE document_id = 'bad'")
     assert [*store.maintenance.check_rows().documents.values()] == ["bad"]
-    assert parts(store).database.remote
+    assert store.address == url
