@@ -86,8 +86,7 @@ class Settings(BaseSettings):
     catalogue: str = Field(
         "sqlite",
         pattern=r"^(sqlite|postgres(ql)?://.+)$",
-        description="Where documents, rights, keys, runs and jobs are kept: 'sqlite' (a file in the"
-        " data directory) or the address of a PostgreSQL database, postgresql://…",
+        description="'sqlite' (a file in the data directory) or a PostgreSQL database, postgresql://…",
     )
     cache: Annotated[Path, IGNORED] = Field(
         default_factory=default_cache, description="Cache for exported models."
