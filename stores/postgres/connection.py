@@ -142,6 +142,7 @@ class PostgresConnection:
         self._pinned: Psycopg | None = None
         self.limited = limited
         self.total_changes = 0
+        self.renewed = False  # whether the server was started anew
         self.text_factory: object = str
         self._rule: Callable[..., int] | None = None
         self.remembered: dict[Any, Any] = {}  # of `derived`
@@ -179,7 +180,7 @@ class PostgresConnection:
             self._pinned = self._begun(mode)
         except PostgresUnavailableError:  # the server was started anew, perhaps
             self._pool.check()
-            self._pinned = self._begun(mode)
+            self._pinned, self.renewed = self._begun(mode), True
 
     def _begun(self, mode: str) -> Psycopg:
         with explained():

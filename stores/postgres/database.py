@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 import threading
@@ -28,6 +29,7 @@ from stores.sqlite.schema import FORMAT, other_format
 
 LEAST_VERSION = 150_000  # PostgreSQL 15
 CONNECT_S = 10  # for a server to answer; chosen, not measured
+logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # each try of a server that is away
 READERS, WRITERS = 20, 2  # connections of one process; chosen, not measured
 READING = "SET default_transaction_read_only = on"
 WRITER = "SELECT pg_advisory_xact_lock(hashtext('carrel.writer.' || current_schema()))"
@@ -247,6 +249,10 @@ class PostgresDatabase(Database):
         with self._write_lock:
             self._postgres.begin("")
             try:
+                if self._postgres.renewed and self._owning is not None:
+                    self._owning.close()
+                    self._own()
+                    self._postgres.renewed = False
                 self._postgres.execute_as_is(WRITER)
                 yield self._writer
             except BaseException:

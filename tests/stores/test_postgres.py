@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -205,3 +206,26 @@ def test_a_damaged_row_is_withheld(open_store: Callable[..., Store]) -> None:
     run(url, "UPDATE documents SET is_open = 0, title = 'x' WHERE document_id = 'bad'")
     assert [*store.maintenance.check_rows().documents.values()] == ["bad"]
     assert store.address == url
+
+
+def test_connections_that_were_cut_are_made_anew(tmp_path: Path) -> None:
+    url = new_catalogue()
+    with opened(tmp_path / "data", url) as store:
+        store.intake.open_collection("acme", "main", None)
+        run(
+            url,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'carrel'",
+        )
+        assert [one.name for one in store.catalogue.collections()] == ["main"]
+        store.intake.open_collection("acme", "later", None)
+        assert len(store.catalogue.collections()) == 2
+        assert store.maintenance.check_again() == []
+
+
+def test_a_copy_of_the_directory_is_another_owner(tmp_path: Path) -> None:
+    url = new_catalogue()
+    with opened(tmp_path / "data", url):
+        (tmp_path / "copy").mkdir(mode=0o700)
+        shutil.copy(tmp_path / "data" / POSTGRES, tmp_path / "copy")
+        assert "in use by another process" in refused(tmp_path / "copy", url)
