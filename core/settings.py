@@ -186,7 +186,11 @@ class Settings(BaseSettings):
 
     def shown(self) -> dict[str, Any]:
         """Return each setting by its name as JSON holds it, secrets hidden."""
-        return by_name(self.model_dump(mode="json"))
+        found = by_name(self.model_dump(mode="json"))
+        return {
+            name: PASSWORD.sub("//…@", value) if isinstance(value, str) else value
+            for name, value in found.items()
+        }
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy with other values by name, such as `retrieval.top_k`, unchecked."""

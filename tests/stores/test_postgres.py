@@ -83,6 +83,11 @@ def test_an_address_that_is_none_is_one_line() -> None:
         load_settings({"catalogue": "mysql://here"})
 
 
+def test_settings_are_shown_without_the_password() -> None:
+    shown = load_settings({"catalogue": "postgresql://me:secret@db/x"})[0].shown()
+    assert shown["catalogue"] == "postgresql://…@db/x"
+
+
 def test_a_server_that_does_not_answer_is_one_line_without_password(tmp_path: Path) -> None:
     if not server():
         pytest.skip(MISSING)
