@@ -7,7 +7,7 @@ UV := $(shell command -v uv 2>/dev/null)
 
 # llama-cpp-python compiles for 20 minutes, so `setup` takes it only where a built wheel lies.
 WHEELS := ../shared/wheels
-TESTED := dev,huggingface,chroma,eval,studio,redis,otel,oidc,ocr,notebooks,providers,tree,connectors,scale,encryption
+TESTED := dev,huggingface,chroma,eval,studio,redis,otel,oidc,ocr,notebooks,providers,tree,connectors,scale,encryption,postgres
 ifneq ($(wildcard $(WHEELS)/llama_cpp_python*.whl),)
 LINKS := --find-links $(WHEELS)
 EXTRAS := $(TESTED),llama

@@ -142,6 +142,7 @@ class Commands(LazyGroup):
         "forget": "cli.upkeep.forget:forget",
         "backup": "cli.upkeep.backup:backup",
         "restore": "cli.upkeep.backup:restore",
+        "migrate": "cli.upkeep.migrate:migrate",
         "serve": "cli.server.serve:serve",
         "worker": "cli.server.serve:worker",
         "mcp": "cli.server.serve:mcp",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 
 from core.errors import CarrelError, OperatorError
 
@@ -19,6 +21,7 @@ EXTRAS = {  # the modules that come with each, as the code imports them
     "ocr": ("PIL", "rapidocr"),
     "oidc": ("authlib",),
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
+    "postgres": ("psycopg", "psycopg_pool"),
     "providers": ("langchain",),
     "redis": ("redis",),
     "scale": ("milvus_lite", "pymilvus"),
@@ -80,6 +83,12 @@ def require_extra(
     hint = f"run `{install_command(extra)}`" + (f", or {otherwise}" if otherwise else "")
     rule = f"{purpose} needs packages that are not installed ({', '.join(missing)})"
     raise error(rule, value=value, hint=hint)
+
+
+def load_extra(extra: str, purpose: str, module: str) -> ModuleType:
+    """Import a module of this program that needs an extra; raises OperatorError without that."""
+    require_extra(extra, purpose)
+    return import_module(module)
 
 
 def _is_found(module: str) -> bool:

@@ -59,9 +59,8 @@ PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 LISTED = "`carrel config` lists the settings"
 NEAR = 0.75  # a letter amiss in a name of four is nearer, another word is not; chosen, not measured
 # Variables that are no settings: of this program, its tests and its measurements.
-CATALOGUE = "CARREL_CATALOGUE"  # that of a later version, which must not be taken for set
 OTHER_VARIABLES = re.compile(
-    rf"{CATALOGUE}|CARREL_(COLLECTION|DEBUG|ENCRYPTION_KEY|SETTINGS|EVAL_DATA|FAULT_\w+|SOURCE_\w+|TEST\w*)"
+    r"CARREL_(COLLECTION|DEBUG|ENCRYPTION_KEY|SETTINGS|EVAL_DATA|FAULT_\w+|SOURCE_\w+|TEST\w*)"
 )
 Origin = Literal["flag", "environment", "file", "profile", "mode", "directory", "default"]
 
@@ -83,6 +82,11 @@ class Settings(BaseSettings):
 
     data: Annotated[Path, IGNORED] = Field(
         default_factory=default_data, description="Data directory."
+    )
+    catalogue: str = Field(
+        "sqlite",
+        pattern=r"^(sqlite|postgres(ql)?://.+)$",
+        description="'sqlite' (a file in the data directory) or a PostgreSQL database, postgresql://…",
     )
     cache: Annotated[Path, IGNORED] = Field(
         default_factory=default_cache, description="Cache for exported models."
@@ -182,7 +186,11 @@ class Settings(BaseSettings):
 
     def shown(self) -> dict[str, Any]:
         """Return each setting by its name as JSON holds it, secrets hidden."""
-        return by_name(self.model_dump(mode="json"))
+        found = by_name(self.model_dump(mode="json"))
+        return {
+            name: PASSWORD.sub("//…@", value) if isinstance(value, str) else value
+            for name, value in found.items()
+        }
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy with other values by name, such as `retrieval.top_k`, unchecked."""
@@ -431,9 +439,6 @@ class Variables(EnvSettingsSource):
         """Return the settings by name; raises CallerError."""
         quiet = {FLAT[name]: self.flat.pop(name) for name in QUIET & self.flat.keys()}
         old = dict(renamed_with_notes(self.flat, variable_of))
-        if variables().get(CATALOGUE, "sqlite") != "sqlite":  # its value may hold a password
-            rule = f"{CATALOGUE}: the catalogue is SQLite in the data directory, and no other yet"
-            raise CallerError(rule, hint="leave it unset; vectors may be on a server (milvus.uri)")
         for variable in unknown_variables():
             near = nearest(variable.removeprefix(PREFIX).replace("__", ".", 1))
             end = f"; the nearest is {variable_of(near)}" if near else ""

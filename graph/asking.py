@@ -24,7 +24,7 @@ from graph.record import run_result
 from graph.recording import Recorder
 from graph.remembering import TurnNotes, notes_of_turn, of_run
 from graph.state import Graph
-from graph.threads import INTERRUPT, Threads
+from graph.threads import INTERRUPT, open_threads
 from models.chat.types import ModelCancelled
 from reasoning.clarifying import is_reply
 from reasoning.types import Turn
@@ -116,7 +116,7 @@ class Asking:
         self._runs, self._folder = store.runs, store.folder
         self._catalogue = store.catalogue
         self._warnings, self._memory, self._worth = warnings, memory, worth
-        self.threads = Threads(store.folder)
+        self.threads = open_threads(store.folder, store.address)
 
     def alone(self, asked: ActiveRun, history: Iterable[Turn]) -> RunRecord:
         """Answer a question that stands for itself, with the history it came with."""

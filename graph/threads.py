@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
@@ -18,9 +19,11 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from core.distribution import load_extra
 from core.encryption import key_statements
 from core.errors import OperatorError
 from graph.state import state_serializer
+from stores.folder import SQLITE
 from stores.runlog.conversations import THREADS
 from stores.sqlite.database import damaged
 
@@ -86,12 +89,7 @@ class ThreadSaver(SqliteSaver):
 
         Where that cannot be written the answer is worth more: the state before stays the newest.
         """
-        values = checkpoint["channel_values"]
-        answered = values.get("answer") is not None
-        if answered:
-            values = {"messages": recent(values.get("messages") or [])}
-        elif values.get("clarification") is not None:
-            values = {name: value for name, value in values.items() if name not in FOUND}
+        values, answered = kept_values(checkpoint["channel_values"])
         checkpoint = {**checkpoint, "channel_values": values}
         try:
             return super().put(config, checkpoint, metadata, new_versions)
@@ -99,6 +97,15 @@ class ThreadSaver(SqliteSaver):
             if not answered:
                 raise
             return config
+
+
+def kept_values(values: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Return what of a state is kept, and whether its run has answered."""
+    if values.get("answer") is not None:
+        return {"messages": recent(values.get("messages") or [])}, True
+    if values.get("clarification") is not None:
+        return {name: value for name, value in values.items() if name not in FOUND}, False
+    return values, False
 
 
 def recent(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
@@ -182,6 +189,16 @@ class Threads:
             if self._saver is not None:
                 self._saver.conn.close()
             self._saver = None
+
+
+def open_threads(folder: Path, catalogue: str) -> Threads:
+    """Return the states of a data directory; they are where the setting `catalogue` says."""
+    if catalogue == SQLITE:
+        return Threads(folder)
+    made: Threads = load_extra(
+        "postgres", "a catalogue in PostgreSQL", "graph.postgres_threads"
+    ).PostgresThreads(folder, catalogue)
+    return made
 
 
 @contextmanager

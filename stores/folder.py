@@ -23,6 +23,8 @@ ALL_FOLDERS = tuple(dict.fromkeys(name for folders in FOLDERS.values() for name 
 WORDS = tuple(dict.fromkeys(folders[0] for folders in FOLDERS.values()))
 VECTOR_FOLDERS = tuple(folders[1] for folders in FOLDERS.values() if folders[1:])
 CATALOGUE = "catalogue.sqlite3"
+POSTGRES = "catalogue.postgres"  # in its place: which database has the catalogue
+SQLITE = "sqlite"  # the setting `catalogue` of a directory without one
 PRIVATE = 0o700  # the rights of its user alone
 OTHERS = 0o077  # all rights of group and others
 log = logging.getLogger("carrel.data")
@@ -35,19 +37,22 @@ def data_folder(settings: Settings) -> Path:
     return settings.data.expanduser().absolute()
 
 
-def check_folder(folder: Path, *, create: bool) -> None:
+def check_folder(folder: Path, *, create: bool, catalogue: str = SQLITE) -> None:
     """Raise OperatorError unless the folder holds data of this format, or may be created.
 
-    It is created for its user alone.
+    It is created for its user alone. `catalogue` is the setting, which must fit.
     """
     try:
         if create and not folder.exists():
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=PRIVATE, exist_ok=True)
-        catalogue = folder / CATALOGUE
+        path, other = folder / CATALOGUE, folder / POSTGRES
+        if catalogue != SQLITE:
+            path, other = other, path
         # An empty file is all that is left when the first ingest was killed at its start.
-        missing = not catalogue.is_file() or not catalogue.stat().st_size
-        replaced = missing and catalogue.exists() and not catalogue.is_file()
+        missing = not path.is_file() or not path.stat().st_size
+        replaced = missing and path.exists() and not path.is_file()
+        elsewhere = missing and other.is_file() and other.stat().st_size
     except OSError as error:
         raise OperatorError(
             "the data directory must be a folder that can be written",
@@ -63,8 +68,16 @@ def check_folder(folder: Path, *, create: bool) -> None:
     if replaced:
         raise OperatorError(
             "the catalogue must be a file",
-            value=str(catalogue),
+            value=str(path),
             hint="restore it from a backup, or move it away and ingest again",
+        )
+    if elsewhere:
+        at = "PostgreSQL" if catalogue == SQLITE else "SQLite"
+        wanted = "its address" if catalogue == SQLITE else SQLITE
+        raise OperatorError(
+            f"the data directory has its catalogue in {at}",
+            value=str(folder),
+            hint=f"set CARREL_CATALOGUE to {wanted}, or give another directory with --data",
         )
     if missing and not create:
         raise OperatorError(
@@ -72,7 +85,8 @@ def check_folder(folder: Path, *, create: bool) -> None:
             value=str(folder),
             hint="run `carrel ingest PATH` first, or give the directory with --data",
         )
-    check_format(catalogue)
+    if catalogue == SQLITE:
+        check_format(path)
 
 
 def open_to_others(folder: Path) -> str:

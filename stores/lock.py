@@ -239,7 +239,7 @@ def locked(settings: Settings, *, create: bool = False) -> OwnerLock:
     Raises OperatorError, or OwnedError with who owns it.
     """
     folder = data_folder(settings)
-    check_folder(folder, create=create)
+    check_folder(folder, create=create, catalogue=settings.catalogue)
     lock = OwnerLock(folder, wait_s=settings.storage.lock_wait_s)
     lock.acquire()
     try:

@@ -25,10 +25,10 @@ from stores.lock import Ingesting, OwnerLock, locked
 from stores.ports import Accounts, Catalogue, Intake, Maintenance, Notes, RunLog, Trees
 from stores.segments.rows import snapshot
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.database import Database, damaged, explained
+from stores.sqlite.database import damaged, explained
 from stores.sqlite.embeddings import ExactVectors
 from stores.sqlite.fulltext import write_again
-from stores.sqlite.implementation import SqliteRecord
+from stores.sqlite.implementation import SqliteRecord, open_database
 from stores.sqlite.quality import QualityCounts
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class StoreParts:
         try:
             self.seal = FileManifest(folder)
             self.sealed = self.seal.open()
-            self.database = Database(folder / CATALOGUE)
+            self.database = open_database(folder / CATALOGUE, settings.catalogue)
         except BaseException:
             self.lock.release()
             raise
@@ -198,6 +198,11 @@ class Store:
     def folder(self) -> Path:
         """Return the data directory."""
         return self._parts.folder
+
+    @property
+    def address(self) -> str:
+        """Return where the catalogue is: "sqlite", or the address of its server."""
+        return self._parts.database.url
 
     @property
     def index_server(self) -> str:

@@ -219,7 +219,7 @@ SQL = re.compile(
 )
 # LangGraph's own file of conversations, and a nameless table of what one run has come by; of these
 # the first is opened as LangGraph wants it.
-OWN_TABLES = {"graph/threads.py", "ingest/known.py"}
+OWN_TABLES = {"graph/threads.py", "graph/postgres_threads.py", "ingest/known.py"}
 OWN_FILE = "graph/threads.py"
 PORTS = ("stores/ports.py", "stores/index/port.py")
 STORES = {"store", "_store"}

@@ -106,7 +106,9 @@ def _audit_log(data: Path | None) -> Iterator[AuditLog]:
 
 def _opened(settings: Settings, *, create: bool = False) -> AbstractContextManager[SqliteRecord]:
     insecure = settings.storage.insecure_permissions
-    return opened_catalogue(settings.data, create=create, insecure=insecure)
+    return opened_catalogue(
+        settings.data, create=create, insecure=insecure, catalogue=settings.catalogue
+    )
 
 
 def _head(text: str) -> Head:

@@ -199,8 +199,9 @@ def _enqueued(
     settings, _ = load_settings(flags_from(data, None), loaded.settings if loaded else None)
     own = loaded.model_dump(mode="json") if loaded else None
     row = new_ingest(tenant, collection, paths, readers, own, prune=prune)
+    insecure, catalogue = settings.storage.insecure_permissions, settings.catalogue
     with opened_catalogue(
-        settings.data, create=True, insecure=settings.storage.insecure_permissions
+        settings.data, create=True, insecure=insecure, catalogue=catalogue
     ) as kept:
         kept.accounts.jobs(0).save(row)
     return row.id

@@ -239,7 +239,8 @@ class AuditLog:
             """SELECT seq, at, kind, tenant, user, facts FROM audit
                WHERE (:tenant IS NULL OR tenant = :tenant) AND (:kind IS NULL OR kind = :kind)
                    AND (:before IS NULL OR seq < :before)
-                   AND (:named IS NULL OR instr(facts, :named)) ORDER BY seq DESC LIMIT :limit""",
+                   AND (:named IS NULL OR instr(facts, :named) > 0)
+               ORDER BY seq DESC LIMIT :limit""",
             {"tenant": tenant, "kind": kind, "before": before, "named": named, "limit": limit},
         )
         return [dict(row) | {"facts": json.loads(row["facts"])} for row in rows]
@@ -316,7 +317,7 @@ class AuditLog:
 
 def staying_rows(connection: sqlite3.Connection, tenant: str | None) -> tuple[int, int]:
     """Count rows of a tenant, or with None of all: all, and those with the words of a question."""
-    query = """SELECT count(*), coalesce(sum(instr(facts, '"question":"') > 0), 0) FROM audit
+    query = """SELECT count(*), count(*) FILTER (WHERE instr(facts, '"question":"') > 0) FROM audit
                WHERE :tenant IS NULL OR tenant = :tenant"""  # no quote is bare in a text of JSON
     rows, questions = connection.execute(query, {"tenant": tenant}).fetchone()
     return int(rows), int(questions)

@@ -257,8 +257,8 @@ class Spending:
                 del hours[past]
         with self._database.write() as connection:
             connection.execute(
-                """INSERT INTO spending VALUES (?, ?, ?, ?) ON CONFLICT DO
-                   UPDATE SET tokens = tokens + excluded.tokens""",
+                """INSERT INTO spending VALUES (?, ?, ?, ?) ON CONFLICT
+                   (tenant, user, hour) DO UPDATE SET tokens = spending.tokens + excluded.tokens""",
                 (tenant, user, hour, tokens),
             )
             connection.execute(

@@ -15,7 +15,7 @@ import sqlite3
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, cast
 
@@ -38,12 +38,14 @@ from stores.backup.format import (
     part_of,
     read_manifest,
 )
-from stores.folder import sync_folder
+from stores.folder import SQLITE, sync_folder
 from stores.index.place import INDEX, INDEX_ID
 from stores.integrity.witness import KEY as COMMITS
 from stores.runlog.conversations import THREADS
+from stores.segments.rows import snapshot as reading
 from stores.sqlite.connections import connect
 from stores.sqlite.database import Database, explained
+from stores.sqlite.implementation import of_server
 from stores.sqlite.schema import FORMAT, make_schema
 
 # Tables whose rows are derived; the virtual tables of full text are left out with all theirs.
@@ -63,6 +65,9 @@ def snapshot(database: Database, folder: Path, progress: Progress) -> dict[str, 
     facts of the manifest.
     """
     data = database.path.parent
+    if database.url != SQLITE:
+        _copy_remote(database, folder, progress)
+        return _facts(folder)
     with (
         explained(database.path),
         _copying(database.path, folder / CATALOGUE) as catalogue,
@@ -79,6 +84,25 @@ def snapshot(database: Database, folder: Path, progress: Progress) -> dict[str, 
         _copy(catalogue, progress)
         if threads is not None:
             _copy(threads, lambda stage, done, total: None)
+    return _facts(folder)
+
+
+def _copy_remote(database: Database, folder: Path, progress: Progress) -> None:
+    """Write a catalogue that is on a server into a file; conversations go on from their turns."""
+    with ExitStack() as snapshots, explained(database.path):
+        with database.write():
+            reader = snapshots.enter_context(reading(database))
+            reader.execute("SELECT 1")  # from here on it sees no later change
+            for name in (KEY_FILE, HEAD_FILE):
+                if (database.path.parent / name).exists():
+                    shutil.copyfile(database.path.parent / name, folder / name)
+        of_server("moving").write_file(
+            reader, folder / CATALOGUE, progress, without=DERIVED, words=False
+        )
+
+
+def _facts(folder: Path) -> dict[str, object]:
+    """Take out of a copy what is of its directory alone, check it, and return its facts."""
     with closing(connect(folder / CATALOGUE)) as copied:
         # It counts for itself, and has an index of its own.
         copied.execute("DELETE FROM meta WHERE key IN (?, ?, ?)", (COMMITS, INDEX, INDEX_ID))

@@ -62,12 +62,13 @@ class Gone:
         return {*self.ids, self.file, self.source, self.title, self.path}
 
 
+PATH = """coalesce((SELECT f.path FROM files f WHERE f.collection_id = d.collection_id
+    AND f.relative = d.file), '')"""
 COLUMNS = f"""d.id AS row_id, d.key, d.document_id, d.file, d.source, d.title, d.is_open,
     d.is_record, coalesce({ALIAS_OF}, '') AS alias,
     coalesce((SELECT k.alias FROM aliases k WHERE k.collection_id = d.collection_id
               AND k.kind = 'file' AND k.stored = d.file), '') AS file_alias,
-    coalesce((SELECT f.path FROM files f WHERE f.collection_id = d.collection_id
-              AND f.relative = d.file), '') AS path"""
+    {PATH} AS path"""
 
 
 def upload_of(path: str) -> str:
@@ -195,7 +196,7 @@ CONSIDERED = 100_000
 
 # A path as it is typed has folders that the name of a file in the collection lacks. All of it must
 # be in the stored path: a file of another folder that is called the same is another document.
-TYPED = """path = :name OR substr(path, -length(:name) - 1) = '/' || :name
+TYPED = f"""{PATH} = :name OR substr({PATH}, -length(:name) - 1) = '/' || :name
     AND substr(:name, -length(d.file) - 1) = '/' || d.file"""
 
 

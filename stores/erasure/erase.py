@@ -269,6 +269,7 @@ class Erasure:
         left = [(row["kind"], row["name"]) for row in rows]
         threads = [name for kind, name in left if kind == "thread"]
         delete_threads(self._folder / THREADS, threads, self._wait_s)
+        self._database.forget_threads(threads)
         for kind, name in left:
             if kind == "upload":
                 shutil.rmtree(self._folder / UPLOADS / name, ignore_errors=True)

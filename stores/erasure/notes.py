@@ -26,21 +26,22 @@ OF_IDS = """m.tenant = :tenant AND m.owner = :owner
 OF_CONVERSATION = """m.tenant = :tenant AND m.owner = :owner AND (m.conversation = :id
     OR m.run_id IN (SELECT run_id FROM conversation_turns WHERE conversation = :id))"""
 _CITING = """CASE WHEN json_valid(m.documents) THEN EXISTS (SELECT 1 FROM json_each(m.documents) d
-    WHERE d.value IN (SELECT value FROM json_each(:documents))) ELSE 1 END"""
+    WHERE d.value IN (SELECT value FROM json_each(:documents))) ELSE TRUE END"""
 # Claims that cite documents of a collection, and damaged ones: nobody can say what those cite.
 OF_DOCUMENTS = f"""m.tenant = :tenant AND (m.sum IS NOT {NOTE} OR m.documents <> '[]' AND {_CITING}
     AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = m.run_id
-        AND NOT instr(',' || r.collection || ',', ',' || :collection || ',')))"""
+        AND instr(',' || r.collection || ',', ',' || :collection || ',') = 0))"""
 # Claims of these runs that cite these notes.
 _OF_RUNS = f"""m.tenant = :tenant AND m.owner = :owner AND m.documents <> '[]' AND {_CITING}
     AND m.run_id IN (SELECT value FROM json_each(:runs))"""
 # Runs of the owner that read these notes, or follow one that did; and damaged ones.
 _READING = f"""SELECT run_id, collection, question, result, trail, r.sum IS {RUN} AS sound
-    FROM runs r WHERE tenant = :tenant AND user = :owner AND CASE WHEN r.sum IS NOT {RUN} THEN 1
+    FROM runs r WHERE tenant = :tenant AND user = :owner AND CASE WHEN r.sum IS NOT {RUN} THEN TRUE
     ELSE EXISTS (SELECT 1 FROM json_each(json_array(
             json_extract(r.result, '$.access.notes'),
-            json_extract(r.result, '$.access.notes_before'))) both
-        JOIN json_each(both.value) n WHERE n.value IN (SELECT value FROM json_each(:documents)))
+            json_extract(r.result, '$.access.notes_before'))) noted
+        CROSS JOIN json_each(noted.value) n
+        WHERE n.value IN (SELECT value FROM json_each(:documents)))
     END"""
 
 

@@ -29,21 +29,22 @@ from stores.sqlite.sums import TRACES, damaged_rows, drop_damaged, sign
 # Few names are looked for as they are written, before a run is read as JSON.
 FEW = 20  # chosen, not measured
 FOUND = """SELECT run_id, question, result, trail FROM runs r
-    WHERE tenant = :tenant AND instr(',' || r.collection || ',', ',' || :collection || ',')
+    WHERE tenant = :tenant AND instr(',' || r.collection || ',', ',' || :collection || ',') > 0
     AND ((:written IS NULL OR EXISTS (SELECT 1 FROM json_each(:written) w
                                      WHERE instr(r.result, w.value) > 0))
         AND EXISTS (SELECT 1 FROM json_each(r.result, '$.evidence') e
                     WHERE json_extract(e.value, '$.document_id')
                         IN (SELECT value FROM json_each(:documents)))
-        OR instr(r.result, '"clarification": {') OR instr(r.result, '"clarification":{'))"""
+        OR instr(r.result, '"clarification": {') > 0
+        OR instr(r.result, '"clarification":{') > 0)"""
 
 ACCESS = """SELECT run_id, json_extract(result, '$.access') AS access FROM runs r
-    WHERE tenant = :tenant AND instr(',' || r.collection || ',', ',' || :collection || ',')
+    WHERE tenant = :tenant AND instr(',' || r.collection || ',', ',' || :collection || ',') > 0
     AND (:keys IS NULL OR EXISTS (
         SELECT 1 FROM json_each(:keys) k WHERE instr(r.result, k.value) > 0))"""
 
-HISTORY = """(instr(r.result, '"history": true') OR instr(r.result, '"history":true'))
-    AND json_extract(r.result, '$.recording.history')"""
+HISTORY = """(instr(r.result, '"history": true') > 0 OR instr(r.result, '"history":true') > 0)
+    AND CAST(json_extract(r.result, '$.recording.history') AS INTEGER) = 1"""
 
 NAMED_JOBS = """SELECT id, user, name FROM jobs WHERE tenant = :t AND collection = :c
     AND name IN (SELECT value FROM json_each(:names))"""
@@ -138,7 +139,7 @@ def _redact_runs(
 
 def _forget_histories(connection: sqlite3.Connection, collection: Collection) -> None:
     """Erase the recordings that have earlier answers, which may repeat any document."""
-    which = f"""r.tenant = ? AND instr(',' || r.collection || ',', ',' || ? || ',')
+    which = f"""r.tenant = ? AND instr(',' || r.collection || ',', ',' || ? || ',') > 0
         AND {HISTORY}"""
     given = (collection.tenant, collection.name)
     found = connection.execute(f"SELECT r.run_id FROM runs r WHERE {which}", given).fetchall()
@@ -182,7 +183,7 @@ def _offering(connection: sqlite3.Connection, collection: Collection, of_names: 
     rows = connection.execute(
         """SELECT t.conversation, t.clarification || c.waiting AS asked
            FROM conversation_turns t JOIN conversations c ON c.id = t.conversation
-           WHERE c.tenant = ? AND instr(',' || c.collection || ',', ',' || ? || ',')
+           WHERE c.tenant = ? AND instr(',' || c.collection || ',', ',' || ? || ',') > 0
            AND t.clarification || c.waiting <> ''""",
         (collection.tenant, collection.name),
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from core.errors import CarrelError, OperatorError
 from stores.folder import ALL_FOLDERS, WORDS
+from stores.integrity.condition import check_server
 from stores.runlog.conversations import THREADS
 from stores.segments.rows import snapshot
 from stores.segments.views import segment_fallback
@@ -88,6 +89,7 @@ def readable_collections(store: StoreParts) -> list[Collection]:
     try:
         return store.catalogue.collections()
     except (sqlite3.DatabaseError, CarrelError) as error:
+        check_server(error)
         condition.malformed = condition.malformed or str(error)
         return []
 
@@ -139,6 +141,7 @@ def structure_problems(connection: sqlite3.Connection) -> list[str]:
         connection.execute("PRAGMA shrink_memory")
         return _integrity(connection) or _own_problems(connection)
     except sqlite3.DatabaseError as error:
+        check_server(error)
         return [str(error)]
 
 

@@ -7,6 +7,12 @@ import threading
 ROWS_LOST = "rows of the catalogue are missing"
 
 
+def check_server(error: Exception) -> None:
+    """Raise an error of a server again: one that is away says nothing of damage."""
+    if hasattr(error, "sqlstate"):
+        raise error
+
+
 class Defects:
     """Hold reasons by what they concern; answers carry them as warnings until they are cleared.
 

@@ -13,6 +13,7 @@ from stores.accounts.audit import AuditLog
 from stores.accounts.audit_chain import read_head
 from stores.folder import ALL_FOLDERS
 from stores.integrity.checks import Check, Defect
+from stores.integrity.condition import check_server
 from stores.sqlite.catalogue import MAX_VARIABLES
 from stores.sqlite.database import LOST_LOG, Database
 from stores.sqlite.fulltext import table
@@ -89,6 +90,7 @@ class RowCheck(Check):
             found = self.check()
             self._withhold()
         except sqlite3.DatabaseError as error:
+            check_server(error)
             condition.malformed = str(error)
             return []
         for defect in found:
@@ -178,7 +180,7 @@ def incomplete_documents(
                 LEFT JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = ?
                 WHERE j.collection_id = ? AND j.stage = 'indexed'
                     AND j.document_id IN ({", ".join("?" * len(part))})
-                GROUP BY j.document_id""",
+                GROUP BY j.document_id, j.chunks""",
             (model, collection_id, *part),
         )
         for name, expected, found, indexed, embedded in rows:

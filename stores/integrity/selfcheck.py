@@ -33,7 +33,8 @@ SAMPLE = 8  # chunks of a collection that each self-check searches for; chosen, 
 RAREST_WORDS = 4  # of a sampled chunk, which must find it; chosen, not measured
 
 # The chunks of a collection that are next to given row ids.
-_PLACES = """SELECT (SELECT id FROM chunks WHERE collection_id = :collection AND id >= one.value
+_PLACES = """SELECT (SELECT id FROM chunks
+    WHERE collection_id = :collection AND id >= CAST(one.value AS INTEGER)
     ORDER BY id LIMIT 1) FROM json_each(:places) one"""
 POOL = 10  # passages of which a vector must find its own; chosen, not measured
 SAME = 0.999  # the cosine of a vector with itself is nearer to 1 as float32; chosen, not measured

@@ -99,8 +99,8 @@ def _runs(
 
     rows = connection.execute(
         """SELECT run_id, user, json_extract(result, '$.access') AS access FROM runs r
-           WHERE tenant = ? AND instr(',' || r.collection || ',', ',' || ? || ',')
-           AND instr(r.result, '"counted')""",
+           WHERE tenant = ? AND instr(',' || r.collection || ',', ',' || ? || ',') > 0
+           AND instr(r.result, '"counted') > 0""",
         (collection.tenant, collection.name),
     ).fetchall()
     for row in rows:
@@ -131,7 +131,7 @@ _BOOKS = f"""json_each(:names) n
     CROSS JOIN chunks c ON c.chunk_id = substr(n.value, {len(BOOK) + 1})
     CROSS JOIN book_texts b ON b.text = c.document AND b.sum IS {LINK}
     CROSS JOIN documents d ON d.id = b.book"""
-_HERE = "d.collection_id IN (SELECT value FROM json_each(:collections))"
+_HERE = "d.collection_id IN (SELECT CAST(value AS INTEGER) FROM json_each(:collections))"
 
 Document = tuple[str, list[str] | None, str]  # key, who could read it (None: all), version
 

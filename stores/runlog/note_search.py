@@ -188,7 +188,7 @@ class NoteSearch(CataloguePart):
 
     def _loaded(self, auth: AuthContext, row_ids: Collection[int]) -> dict[int, Note]:
         """Return notes by row id, without those that are withheld and without links to such."""
-        query = f"{LOADED} AND m.id IN (SELECT value FROM json_each(:ids))"
+        query = f"{LOADED} AND m.id IN (SELECT CAST(value AS INTEGER) FROM json_each(:ids))"
         rows = self._all(query, {**owner_fields(auth), "ids": json.dumps(list(row_ids))})
         if not all(row["sound"] for row in rows):
             self._database.condition.report(*DAMAGED)

@@ -43,7 +43,7 @@ AGAIN = 0.1  # by how much what is stated once more is more important; chosen, n
 
 _TURN = """SELECT 1 FROM conversation_turns t JOIN conversations v ON v.id = t.conversation
     WHERE v.tenant = :tenant AND v.user = :owner AND v.id = :conversation AND t.run_id = :run_id
-    AND (instr(t.question, :quote) OR instr(t.reply, :quote))"""
+    AND (instr(t.question, :quote) > 0 OR instr(t.reply, :quote) > 0)"""
 _CLAIMS = f"""SELECT json_extract(r.result, '$.claims') FROM runs r WHERE r.tenant = :tenant
     AND r.user = :owner AND r.run_id = :run_id AND r.sum IS {RUN}"""
 _NAMES = (
@@ -65,7 +65,8 @@ _SHARING = f"""SELECT t.note, json_group_array(t.term) AS shared FROM json_each(
     WHERE t.note <> :new GROUP BY t.note HAVING count(*) >= {SHARED}
     ORDER BY count(*) DESC, t.note DESC LIMIT {NEIGHBOURS}"""
 _LINK = """INSERT INTO note_links VALUES (?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET strength = max(strength, excluded.strength)"""
+    ON CONFLICT (note, other, kind)
+    DO UPDATE SET strength = max(note_links.strength, excluded.strength)"""
 
 
 class KeptNotes(NoteSearch):

@@ -323,9 +323,9 @@ class Ratings(FeedbackNotes):
 
         row = self._one(
             f"""SELECT count(DISTINCT n.user) AS users, count(*) AS listed,
-                    coalesce(sum({also("viewed")}), 0) AS viewed,
-                    coalesce(sum({also("adopted")}), 0) AS adopted,
-                    coalesce(sum({also("document")}), 0) AS liked
+                    count(*) FILTER (WHERE {also("viewed")}) AS viewed,
+                    count(*) FILTER (WHERE {also("adopted")}) AS adopted,
+                    count(*) FILTER (WHERE {also("document")}) AS liked
                 FROM feedback n WHERE n.tenant = ? AND n.run_id LIKE '{LISTED}%'
                     AND n.sum IS {OPINION}""",
             (tenant,),

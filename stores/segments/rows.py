@@ -24,7 +24,7 @@ _ROWS = """SELECT c.id, c.document, c.chunk_id, {vector}, {sentences}{words}
     FROM chunks c
     LEFT JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = :model
     LEFT JOIN sentence_vectors s ON s.content_hash = c.content_hash AND s.model = :model{join}
-    WHERE c.collection_id = :collection AND c.id > :above ORDER BY c.id"""
+    WHERE c.collection_id = :collection AND c.id > :above ORDER BY c.id LIMIT :batch"""
 
 
 @contextmanager
@@ -85,8 +85,9 @@ def read_rows(
     )
     cursor = connection.cursor()
     cursor.row_factory = None
-    cursor.execute(query, {"model": model, "collection": collection_id, "above": above})
-    while batch := cursor.fetchmany(BATCH):
+    given = {"model": model, "collection": collection_id, "above": above, "batch": BATCH}
+    while batch := cursor.execute(query, given).fetchall():
+        given["above"] = batch[-1][0]
         yield batch
 
 
@@ -114,7 +115,8 @@ def vectors_by_row(
     """Return (row id, vector) of those of these rows that have one."""
     return tuples(
         connection,
-        f"""SELECT c.id, e.vector FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
+        f"""SELECT c.id, e.vector FROM json_each(?) wanted 
+           JOIN chunks c ON c.id = CAST(wanted.value AS INTEGER)
            JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = ?
            WHERE e.sum = {VECTOR} ORDER BY c.id""",
         (json.dumps(rows.tolist()), model),

@@ -30,7 +30,7 @@ from stores.sqlite.writer import bump, note_list
 
 # What was remembered of the fields that a caller may see stands under this number.
 CHANGED = """INSERT INTO meta VALUES ('acl_changes', '1')
-    ON CONFLICT (key) DO UPDATE SET value = value + 1"""
+    ON CONFLICT (key) DO UPDATE SET value = CAST(meta.value AS INTEGER) + 1"""
 OF_FILE = "d.collection_id = :collection AND d.file = :file"
 
 
@@ -157,8 +157,9 @@ def _of_file(
     """Return the list of a file; raises OperatorError for a damaged one."""
     given = {"collection": collection.id, "file": file}
     damaged, documents, chunks, principals = connection.execute(
-        f"""SELECT sum(d.sum IS NOT {DOCUMENT} OR d.id IN (SELECT document FROM quarantine)),
-            count(*), sum((SELECT count(*) FROM chunks c WHERE c.document = d.id)),
+        f"""SELECT count(*) FILTER (
+                WHERE d.sum IS NOT {DOCUMENT} OR d.id IN (SELECT document FROM quarantine)),
+            count(*), coalesce(sum((SELECT count(*) FROM chunks c WHERE c.document = d.id)), 0),
             (SELECT json_group_array(DISTINCT a.principal) FROM documents d
                 JOIN document_acl a ON a.document = d.id WHERE {OF_FILE})
             FROM documents d WHERE {OF_FILE}""",
@@ -173,7 +174,7 @@ def _of_file(
 def _files(
     connection: sqlite3.Connection, collection: Collection, source: str, access: WriteAccess
 ) -> list[str]:
-    visible, given, called = "1", dict[str, object](), is_called(":name")
+    visible, given, called = "TRUE", dict[str, object](), is_called(":name")
     if access.auth is not None:
         visible, given = permission_filter(access.auth, collection.id)
         called = is_shown_as(shown_id(connection, access.auth, collection.id), ":name")
@@ -201,7 +202,8 @@ def _replace(connection: sqlite3.Connection, found: AccessList, acl: list[str]) 
             WHERE {OF_FILE}""",
         given,
     )
-    changed = "UPDATE documents AS d SET is_open = (:acl = '[]'), content_hash = ''"
+    is_open = "CASE :acl WHEN '[]' THEN 1 ELSE 0 END"
+    changed = f"UPDATE documents AS d SET is_open = {is_open}, content_hash = ''"
     connection.execute(f"{changed} WHERE {OF_FILE}", given)
     of_row = "d.collection_id = ? AND d.file = ?"
     sign(connection, "documents", of_row, found.collection.id, found.file)

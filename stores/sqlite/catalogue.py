@@ -33,6 +33,7 @@ WITHHELD = (
 )
 
 _GIVEN = "(SELECT value FROM json_each(:given))"
+_NUMBERS = "(SELECT CAST(value AS INTEGER) FROM json_each(:given))"
 _CHUNK_COLUMNS = f"""c.chunk_id, c.text, c.section, c.page, c.ordinal, c.kind, c.document, d.key,
     d.source, d.title, d.language, d.version, d.updated_at, d.metadata,
     {sums.SOUND_CHUNK} AS sound"""
@@ -79,7 +80,9 @@ class VisiblePassages(CataloguePart):
         if auth.operator:
             return self.collection(auth.tenant, name)
         row = self._row(auth.tenant, name)
-        if row is None or not self._visible(auth, row["id"]):
+        # One that is absent is looked for as long as one that is hidden.
+        is_visible = self._visible(auth, 0 if row is None else row["id"])
+        if row is None or not is_visible:
             raise self._absent(
                 auth.tenant, name, self.visible_collections(auth), self._awaited(auth, name)
             )
@@ -182,7 +185,7 @@ class VisiblePassages(CataloguePart):
         self, auth: AuthContext, collection_id: int, documents: Iterable[int]
     ) -> dict[int, Evidence]:
         chunks = "d CROSS JOIN chunks c ON c.document = d.id AND c.ordinal = 0"
-        rows = self._permitted(auth, collection_id, f"d.id IN {_GIVEN}", chunks, list(documents))
+        rows = self._permitted(auth, collection_id, f"d.id IN {_NUMBERS}", chunks, list(documents))
         return {row["document"]: _evidence(row) for row in self._sound(rows)}
 
     def cards(self, auth: AuthContext, collection_id: int, keys: list[str]) -> list[Evidence]:

@@ -54,7 +54,7 @@ class WriteBarrier:
 Values = Sequence[Any] | Mapping[str, Any]  # of the parameters of a statement
 
 COUNT = """INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE
-    SET value = max(CAST(value AS INTEGER), ?) + 1 RETURNING CAST(value AS INTEGER)"""
+    SET value = max(CAST(meta.value AS INTEGER), ?) + 1 RETURNING CAST(meta.value AS INTEGER)"""
 MOST_SUMS = 200_000  # that are remembered, some 15 MB; those of more documents are looked at again
 PARTS = ("", "-wal", "-shm")
 LOST_LOG = "-wal.lost"  # a copy of a log whose end could not be read
@@ -67,6 +67,8 @@ LEFT_OUT = (
 
 class Database:
     """Open the catalogue and hand out connections."""
+
+    url = "sqlite"  # as the setting `catalogue` says; else the address of a server
 
     def __init__(self, path: Path) -> None:
         """Open or create the file; raises OperatorError for one of another format."""
@@ -314,6 +316,9 @@ class Database:
         with self._write_lock:
             empty_log(self._writer, self.path, wait_s)
 
+    def forget_threads(self, threads: Sequence[str]) -> None:
+        """Do nothing: the states of conversations have a file of their own."""
+
     def close(self) -> None:
         """Close every connection; the object is not used afterwards."""
         with self._readers_lock:
@@ -387,6 +392,18 @@ def rows_lost(path: Path, reason: str) -> OperatorError:
 def damaged(path: Path, error: StorageError | sqlite3.Error) -> OperatorError:
     """Explain what a store failed with as what the operator must do."""
     text = str(error)
+    if state := getattr(error, "sqlstate", None):
+        return OperatorError(
+            "PostgreSQL refused what the catalogue asked",
+            value=f"{' '.join(text.split())} ({state})",
+            hint="nothing of it was kept; the server's log says more",
+        )
+    if state is not None:
+        return OperatorError(
+            "the PostgreSQL server of the catalogue does not answer",
+            value=" ".join(text.split()),
+            hint="nothing that was acknowledged is lost; start it, then try again",
+        )
     if "fts_" in text or getattr(error, "sqlite_errorname", "") == "SQLITE_CORRUPT_VTAB":
         return OperatorError(
             "the full-text index is damaged",

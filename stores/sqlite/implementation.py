@@ -6,13 +6,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
+from core.distribution import load_extra
 from core.errors import DataLockedError
 from core.settings import Settings
 from stores.accounts.audit import AuditLog, staying_rows
 from stores.accounts.keys import Keys, Spending
 from stores.erasure.erase import pending
-from stores.folder import CATALOGUE, check_folder, data_folder, make_private, private_files
+from stores.folder import (
+    CATALOGUE,
+    SQLITE,
+    check_folder,
+    data_folder,
+    make_private,
+    private_files,
+)
 from stores.index.place import checked_place, recorded_place
 from stores.integrity.file_manifest import FileManifest
 from stores.lock import OwnerLock
@@ -123,18 +132,32 @@ class SqliteRecord:
         return self.database.condition.lost
 
 
+def open_database(path: Path, catalogue: str, *, beside: bool = False) -> Database:
+    """Open the catalogue where the setting says; `beside` another process that owns it."""
+    if catalogue == SQLITE:
+        return Database(path)
+    made: Database = of_server("database").PostgresDatabase(path, catalogue, beside=beside)
+    return made
+
+
+def of_server(module: str) -> ModuleType:
+    """Import what speaks to PostgreSQL: nothing of it is loaded where it is not chosen."""
+    return load_extra("postgres", "a catalogue in PostgreSQL", f"stores.postgres.{module}")
+
+
 @contextmanager
 def opened_record(settings: Settings, *, owned: bool = True) -> Iterator[SqliteRecord]:
     """Open the record without the indexes made from it; seal what changes in an owned directory."""
     path = data_folder(settings) / CATALOGUE
     seal = FileManifest(path.parent).sealed_again() if owned else nullcontext()
-    with seal, explained(path), closing(Database(path)) as database:
+    made = open_database(path, settings.catalogue, beside=not owned)
+    with seal, explained(path), closing(made) as database:
         yield SqliteRecord(database, settings)
 
 
 @contextmanager
 def opened_catalogue(
-    folder: Path, *, create: bool = False, insecure: bool = False
+    folder: Path, *, create: bool = False, insecure: bool = False, catalogue: str = SQLITE
 ) -> Iterator[SqliteRecord]:
     """Open the catalogue to change only what several processes may change.
 
@@ -142,18 +165,22 @@ def opened_catalogue(
     others can read is closed as by the owner, with `insecure` not (`make_private`).
     """
     folder = folder.expanduser().absolute()
-    check_folder(folder, create=create)
+    check_folder(folder, create=create, catalogue=catalogue)
     lock = OwnerLock(folder, wait_s=0)
     try:
         lock.acquire()
     except DataLockedError:
-        if format_of(folder / CATALOGUE) != FORMAT:  # its owner has not made it yet
+        if (
+            catalogue == SQLITE and format_of(folder / CATALOGUE) != FORMAT
+        ):  # its owner has not made it yet
             raise
     with private_files():
         try:
             if lock.held:
                 make_private(folder, insecure=insecure)
-            with opened_record(Settings(data=folder), owned=lock.held) as record:
+            with opened_record(
+                Settings(data=folder, catalogue=catalogue), owned=lock.held
+            ) as record:
                 yield record
         finally:
             lock.release()

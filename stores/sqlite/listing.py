@@ -22,7 +22,7 @@ LISTED = 60  # fields in a hint: some five lines of a terminal; chosen, not meas
 
 # A damaged text may be no JSON.
 _KEYS = """FROM documents d
-    JOIN json_each(CASE WHEN json_valid(d.metadata) THEN d.metadata ELSE '{}' END) j"""
+    CROSS JOIN json_each(CASE WHEN json_valid(d.metadata) THEN d.metadata ELSE '{}' END) j"""
 
 _NAMED = "(lower(j.key) = :name OR j.key = :field)"  # SQLite's lower knows ASCII alone
 

@@ -142,7 +142,7 @@ def _bind(parameters: Parameters, prefix: str, values: Sequence[str]) -> str:
 
 def _any_pattern(parameters: Parameters, prefix: str, patterns: Sequence[str], table: str) -> str:
     if not patterns:
-        return "0"  # confined to nothing: fail closed
+        return "FALSE"  # confined to nothing: fail closed
     names = [f"{prefix}{i}" for i in range(len(patterns))]
     parameters.update(zip(names, patterns, strict=True))
     tests = [_match(name, pattern, table) for name, pattern in zip(names, patterns, strict=True)]

@@ -68,12 +68,12 @@ class Arrangement(CataloguePart):
     def count_duplicates(
         self, collection: Collection, auth: AuthContext | None = None
     ) -> tuple[int, int]:
-        visible = "1"
+        visible = "TRUE"
         parameters: Parameters = {"p_collection": collection.id}
         if auth is not None:
             visible, parameters = permission_filter(auth, collection.id)
         row = self._one(
-            f"""SELECT coalesce(sum(kind = 'annotation'), 0), count(*) FROM (
+            f"""SELECT count(*) FILTER (WHERE kind = 'annotation'), count(*) FROM (
                     SELECT c.kind, row_number() OVER (
                         PARTITION BY p.print ORDER BY p.place) AS place
                     FROM chunk_prints p JOIN chunks c ON c.id = p.chunk
@@ -207,8 +207,9 @@ def _keys_of_books(
 def _store(connection: sqlite3.Connection, collection_id: int) -> int:
     """Make the stored links those that the keys say: of each text, by the surest rule."""
     surest = f"""
-        SELECT text, CASE books WHEN 1 THEN book END AS book, CAST(rule AS TEXT) AS rule,
-            min(rule) FROM ({_MATCHES}) GROUP BY text"""
+        SELECT text, CASE books WHEN 1 THEN book END AS book, CAST(rule AS TEXT) AS rule
+        FROM (SELECT *, row_number() OVER (PARTITION BY text ORDER BY rule) AS place
+            FROM ({_MATCHES})) WHERE place = 1"""
     connection.execute(f"CREATE TEMP TABLE new_links AS {surest}")
     try:
         gone = connection.execute(
@@ -271,8 +272,8 @@ class QualityCounts:
     def totals(self) -> dict[str, int]:
         """Count files, records, texts, linked texts, and the chunks of each kind."""
         query = """SELECT (SELECT count(*) FROM files WHERE collection_id = :c) AS files,
-            (SELECT count(*) FROM documents WHERE collection_id = :c AND is_record) AS records,
-            (SELECT count(*) FROM documents WHERE collection_id = :c AND NOT is_record) AS texts,
+            (SELECT count(*) FROM documents WHERE collection_id = :c AND is_record = 1) AS records,
+            (SELECT count(*) FROM documents WHERE collection_id = :c AND is_record = 0) AS texts,
             (SELECT count(*) FROM book_texts WHERE collection_id = :c AND book IS NOT NULL)
                 AS linked"""
         return dict(self._reader.execute(query, {"c": self._id}).fetchone())

@@ -124,7 +124,7 @@ class Records(CataloguePart):
                 f" (SELECT {best}(o.folded) {field}) {way} NULLS LAST, d.id"
             )
         if most and len(conditions) > 1:
-            met = " + ".join(f"({condition})" for condition in conditions)
+            met = " + ".join(f"CASE WHEN {condition} THEN 1 ELSE 0 END" for condition in conditions)
             order = f"({met}) DESC, {order}"
         parameters["row_limit"] = limit
         self._database.look_at_sums(scope.collection_id)
@@ -178,7 +178,8 @@ class Records(CataloguePart):
         body, parameters = _body(scope, [])
         test = words_test(words, "w_words", parameters)
         parameters["w_whole"] = words.casefold()
-        query = f"""SELECT f.name, max(f.folded = :w_whole) AS whole, count(DISTINCT d.id) AS n
+        query = f"""SELECT f.name, max(CASE WHEN f.folded = :w_whole THEN 1 ELSE 0 END) AS whole,
+                count(DISTINCT d.id) AS n
             {body.replace("WHERE", "JOIN record_fields f ON f.document = d.id WHERE", 1)}
             AND {test} GROUP BY f.name ORDER BY whole DESC, n DESC, f.name"""
         with self._caged():
@@ -366,11 +367,12 @@ WITH seen AS MATERIALIZED (
   SELECT d.id, {table} AS file, d.is_record FROM documents d WHERE {visible})
 SELECT 'field' AS kind, name, place, value, shown, n, is_number FROM (
   SELECT *, dense_rank() OVER (ORDER BY rows DESC, name) AS field FROM (
-    SELECT name, value, length(value) <= :longest AS shown,
+    SELECT name, value, CASE WHEN length(value) <= :longest THEN 1 ELSE 0 END AS shown,
       row_number() OVER (PARTITION BY name ORDER BY length(value) > :longest, value) AS place,
       count(*) OVER (PARTITION BY name) AS n,
       sum(rows) OVER (PARTITION BY name) AS rows,
-      sum(rows) OVER (PARTITION BY name) = sum(numbers) OVER (PARTITION BY name) AS is_number
+      CASE WHEN sum(rows) OVER (PARTITION BY name) = sum(numbers) OVER (PARTITION BY name)
+        THEN 1 ELSE 0 END AS is_number
     FROM (
       SELECT f.name, f.value, count(*) AS rows, count(f.number) AS numbers
       FROM record_fields f

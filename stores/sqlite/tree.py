@@ -23,6 +23,7 @@ from stores.sqlite.writer import bump
 
 Bytes = NDArray[np.int8]
 ROOT = 0  # the node over all documents
+_NUMBERS = "(SELECT CAST(value AS INTEGER) FROM json_each({}))"
 
 
 class TreeLeaf(NamedTuple):
@@ -169,7 +170,7 @@ class SqliteTrees(CataloguePart):
     ) -> dict[int, DocumentCentre]:
         wanted = None if documents is None else json.dumps(list(documents))
         given = "" if wanted is None else "+"  # so that rows are looked up by their ids
-        chosen = "" if wanted is None else "AND document IN (SELECT value FROM json_each(:wanted))"
+        chosen = "" if wanted is None else f"AND document IN {_NUMBERS.format(':wanted')}"
         rows = self._all(
             f"""SELECT document, centre, tokens FROM tree_documents
                 WHERE {given}collection_id = :c AND +tokens > 0 {chosen} ORDER BY document""",
@@ -216,7 +217,7 @@ class SqliteTrees(CataloguePart):
     def _read_documents(self, rows: Sequence[int]) -> dict[int, DocumentTree]:
         found = self._all(
             f"""SELECT w.document, w.shape, w.vectors FROM tree_documents w
-                WHERE w.document IN (SELECT value FROM json_each(?)) AND w.sum IS {TREE}""",
+                WHERE w.document IN {_NUMBERS.format("?")} AND w.sum IS {TREE}""",
             (json.dumps(list(rows)),),
         )
         return {document: _tree(shape, vectors) for document, shape, vectors in found}
@@ -248,9 +249,10 @@ class SqliteTrees(CataloguePart):
     def chunk_ids(self, places: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
         rows = self._all(
             """SELECT c.document, c.ordinal, c.chunk_id FROM json_each(?) wanted
-               CROSS JOIN chunks c ON c.document = wanted.value ->> 0
-               AND c.ordinal = wanted.value ->> 1""",
-            (json.dumps(sorted(set(places))),),
+               CROSS JOIN chunks c ON 
+               c.document = CAST(json_extract(wanted.value, '$.document') AS INTEGER)
+               AND c.ordinal = CAST(json_extract(wanted.value, '$.ordinal') AS INTEGER)""",
+            (json.dumps([{"document": d, "ordinal": o} for d, o in sorted(set(places))]),),
         )
         return {(row[0], row[1]): row[2] for row in rows}
 

@@ -28,14 +28,14 @@ TABLES = ("collections", "documents", "chunks")
 def next_id(table: str) -> str:
     """Return the SQL of the next row id of one of `TABLES`; a trigger notes what was used."""
     assert table in TABLES
-    return f"(SELECT value + 1 FROM meta WHERE key = 'last_{table}')"
+    return f"(SELECT CAST(value AS INTEGER) + 1 FROM meta WHERE key = 'last_{table}')"
 
 
 _UNEMBEDDED = """FROM chunks c JOIN documents d ON d.id = c.document
     WHERE c.id > :last AND (:collection IS NULL OR c.collection_id = :collection)
     AND (NOT EXISTS (SELECT 1 FROM embeddings e
         WHERE e.content_hash = c.content_hash AND e.model = :model)
-    OR (:sentences AND NOT EXISTS (SELECT 1 FROM sentence_vectors s
+    OR (:sentences = 1 AND NOT EXISTS (SELECT 1 FROM sentence_vectors s
         WHERE s.content_hash = c.content_hash AND s.model = :model)))"""
 
 
@@ -162,7 +162,9 @@ class Writer(CataloguePart):
 
 def bump(connection: sqlite3.Connection) -> None:
     """Raise the index version, which every cache of results holds with what it keeps."""
-    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'index_version'")
+    connection.execute(
+        "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'index_version'"
+    )
 
 
 def unswept(connection: sqlite3.Connection) -> None:

@@ -33,6 +33,7 @@ from commands import Done, in_process, write_files
 from fakes import document, write
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
+from postgres_server import RECORDS
 from serving import eventually, running
 from test_serve_matrix import ROWS
 from tiers import QUICK, examples
@@ -125,9 +126,12 @@ held = st.frozensets(st.integers(0, BOARD - 1))
 powers = st.frozensets(st.sampled_from(["writer", "admin"]), max_size=2)
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+@pytest.fixture(scope="module", params=RECORDS)
+def session(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Session]:
     flags = {"data": tmp_path_factory.mktemp("worlds") / "data", "reasoner": "rules"}
+    flags |= RECORDS[request.param]()
     flags |= {"serve_ask_rate": 0, "serve_rate": 0, "serve_jobs": 1000}
     with Session(load_settings(flags)[0], create=True) as opened:
         yield opened

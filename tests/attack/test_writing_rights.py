@@ -25,6 +25,7 @@ from builders import run_record
 from fakes import Shelf
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from postgres_server import RECORDS
 from serving import Served, eventually, running
 from tiers import examples
 
@@ -69,9 +70,12 @@ def auth_of(user: str) -> AuthContext:
     return AuthContext(tenant="acme", user=user, roles=frozenset(CALLERS[user]))
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+@pytest.fixture(scope="module", params=RECORDS)
+def session(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Session]:
     flags = {"data": tmp_path_factory.mktemp("writing") / "data", "reasoner": "rules"}
+    flags |= RECORDS[request.param]()
     flags |= {"serve_rate": 0, "serve_ask_rate": 0, "serve_writer_roles": ["writer"]}
     with Session(load_settings(flags)[0], create=True) as opened:
         yield opened

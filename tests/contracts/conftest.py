@@ -8,12 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from postgres_server import RECORDS
 
 from stores.store import Store
 
-RECORDS: dict[str, dict[str, object]] = {"sqlite": {}}  # the settings that choose each
-
 
 @pytest.fixture(params=RECORDS)
-def store(request: pytest.FixtureRequest, open_store: Callable[..., Store]) -> Store:
-    return open_store(**RECORDS[request.param])
+def open_again(
+    request: pytest.FixtureRequest, open_store: Callable[..., Store]
+) -> Callable[..., Store]:
+    """Open the data directory, again and again, with its catalogue where it is."""
+    kept = RECORDS[request.param]()
+    return lambda **values: open_store(**kept, **values)
+
+
+@pytest.fixture
+def store(open_again: Callable[..., Store]) -> Store:
+    return open_again()

@@ -105,7 +105,7 @@ def test_a_revoked_key_stays_revoked(keys: Keys) -> None:
 
 
 def test_tokens_are_counted_for_each_caller_and_kept(
-    store: Store, open_store: Callable[..., Store]
+    store: Store, open_again: Callable[..., Store]
 ) -> None:
     spending = store.accounts.spending
     spending.add("acme", "ann", 300)
@@ -114,7 +114,7 @@ def test_tokens_are_counted_for_each_caller_and_kept(
     for known in (store, None):
         if known is None:
             store.close()
-            spending = open_store().accounts.spending
+            spending = open_again().accounts.spending
         counts = [spending.spent(*who) for who in (("acme", "ann"), ("zoo", "ann"), ("a", "b"))]
         assert counts == [501, 7, 0]
     assert spending.seconds_until("acme", "ann", 502) == 0

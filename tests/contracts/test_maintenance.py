@@ -213,11 +213,11 @@ def test_the_quality_report_counts_one_moment(filled: Store, collection: Collect
         assert counts.totals()["texts"] == 3
 
 
-def test_a_directory_has_one_owner(filled: Store, open_store: Callable[..., Store]) -> None:
+def test_a_directory_has_one_owner(filled: Store, open_again: Callable[..., Store]) -> None:
     with pytest.raises(OperatorError, match="data directory"):
-        open_store(lock_wait_s=0)
+        open_again(lock_wait_s=0)
     filled.close()
-    assert open_store().catalogue.collections("acme")
+    assert open_again().catalogue.collections("acme")
 
 
 def test_a_text_that_another_document_has_too_keeps_its_vector(shelf: Shelf) -> None:

@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,6 +20,7 @@ from fakes import FakeEmbedder, document, short_hash, write
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from postgres_server import RECORDS
 from tiers import examples
 
 from core.auth import AuthContext
@@ -180,9 +181,9 @@ queries = st.lists(st.sampled_from([*WORDS, SHARED, "unheard", '"', "OR", "*"]),
 class World:
     """One data directory that all examples write to, each under collections of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kept: Mapping[str, object]) -> None:
         self.embedder = FakeEmbedder()
-        self.settings = Settings(data=folder, text_cutoff=0)
+        self.settings = Settings(data=folder, text_cutoff=0, **kept)
         self.store = Store(self.settings, self.embedder.model_id, create=True)
         self.calls = 0
         self._numbers = itertools.count()
@@ -240,9 +241,11 @@ class World:
         return tools.run(name, arguments, auth, time.monotonic() + 60)
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    made = World(tmp_path_factory.mktemp("world"))
+@pytest.fixture(scope="module", params=RECORDS)
+def world(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    made = World(tmp_path_factory.mktemp("world"), RECORDS[request.param]())
     yield made
     made.store.close()
 

@@ -1,0 +1,1 @@
+"""The catalogue in PostgreSQL: the same statements, through a connection that translates them."""
