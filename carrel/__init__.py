@@ -47,7 +47,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - of a module
         raise AttributeError(f"module 'carrel' has no attribute '{name}'")
     check_rooms()
     try:
-        import_module("core.encryption").use_cipher()
+        import_module("stores.encryption").use_cipher()
         return getattr(import_module(_MODULES[name]), name)
     except ImportError as error:
         if (why := explained(error)) == str(error):

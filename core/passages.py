@@ -63,10 +63,10 @@ def coverage_notes(evidence: Iterable[Evidence]) -> list[str]:
     """Warn of modules of which documentation explains far fewer names than of most others."""
     named = {}
     for item in evidence:
-        said = item.metadata
-        count, usual = said.get("module_names"), said.get("usual_names")
+        facts = item.metadata
+        count, usual = facts.get("module_names"), facts.get("usual_names")
         if isinstance(count, int) and isinstance(usual, int | float) and count <= THIN * usual:
-            named[str(said.get("module"))] = f"{count} of its names, {usual:g} of most modules"
+            named[str(facts.get("module"))] = f"{count} of its names, {usual:g} of most modules"
     shown = ", ".join(f"{name} ({counts})" for name, counts in sorted(named.items()))
     return [f"thinly covered: the documents explain little of {shown}"] if named else []
 

@@ -20,9 +20,9 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from core.distribution import load_extra
-from core.encryption import key_statements
 from core.errors import OperatorError
 from graph.state import state_serializer
+from stores.encryption import key_statements
 from stores.folder import SQLITE
 from stores.runlog.conversations import THREADS
 from stores.sqlite.database import damaged

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from core.budget import current_limit
-from core.encryption import key_statements
 from core.errors import OperatorError, StorageError, StorageUnavailableError
+from stores.encryption import key_statements
 
 # Between two looks at the clock: a look takes the interpreter's lock, which other threads want.
 # Of what is asked here, so many take 1 to 20 ms.

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from core.encryption import VARIABLE
 from core.errors import DiskFullError, OperatorError, StorageError
 from core.language.analysis import has_words
+from stores.encryption import VARIABLE
 from stores.integrity.condition import ROWS_LOST, Defects
 from stores.integrity.witness import KEY, NAME, Witness
 from stores.sqlite.connections import Connection, compact, connect, empty_log

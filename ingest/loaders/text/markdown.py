@@ -321,9 +321,9 @@ class _Walk:
         content = OPTION_LINES.sub("", content)
         argument = argument.strip()
         if name in VERSIONED:
-            version, _, said = argument.partition(" ")
+            version, _, words = argument.partition(" ")
             first, _, content = content.strip().partition("\n\n")
-            note = version_note(name, version, self._plain(" ".join(f"{said} {first}".split())))
+            note = version_note(name, version, self._plain(" ".join(f"{words} {first}".split())))
             self._outline.prose(note)
             self._outline.note(name, note)
             self._add(content)

@@ -201,9 +201,9 @@ def _add_directive(
         listed = (line.strip().lstrip("~") for line in body if line.strip())
         outline.prose("\n".join(_full_name(line, module) for line in listed))
     elif name in VERSIONED:
-        version, _, said = argument.partition(" ")
+        version, _, words = argument.partition(" ")
         first, _, text = text.partition("\n\n")
-        note = version_note(name, version, _inline(" ".join(f"{said} {first}".split())))
+        note = version_note(name, version, _inline(" ".join(f"{words} {first}".split())))
         outline.prose(note)
         outline.note(name, note)
         add_restructured_text(outline, text, depth=depth + 1, module=module)

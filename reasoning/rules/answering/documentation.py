@@ -78,13 +78,13 @@ def asked_definitions(wanted: QueryTerms, evidence: Iterable[Evidence]) -> list[
         rest = _rest(wanted, match.start(), match.end())
         for one in defined:
             common = _common(asked, one.name.split(".")) or _takes(one, match.group())
-            if common and rest <= _said(one):
+            if common and rest <= _terms(one):
                 found.append((common, one._replace(about=rest)))
     most = max((common for common, _ in found), default=0)
     return [one for common, one in found if common == most]
 
 
-def _said(one: Definition) -> frozenset[str]:
+def _terms(one: Definition) -> frozenset[str]:
     return terms_of(f"{one.item.title} {one.item.section} {one.item.text}", one.item.language)
 
 
@@ -211,8 +211,8 @@ def name_defined(
     if one is None or not is_identifier(one.name):
         return [*claims]
     short = re.escape(one.name.rsplit(".", 1)[-1])
-    said = "\n".join([wanted.text, *(claim.text for claim in claims)])
-    if re.search(rf"(?<!\w){short}(?!\w)", said):
+    shown = "\n".join([wanted.text, *(claim.text for claim in claims)])
+    if re.search(rf"(?<!\w){short}(?!\w)", shown):
         return [*claims]
     if one.end:
         return [_signature(one.item, one.start, one.end), *claims]
@@ -226,8 +226,8 @@ def _telling(one: Definition) -> list[Span]:
     text = one.item.text
 
     def shared(span: Span) -> tuple[int, bool]:
-        said = len(one.about & terms_of(text[slice(*span)], one.item.language))
-        return said, bool(said and ITEM.match(text, text.rfind("\n", 0, span[0]) + 1))
+        common = len(one.about & terms_of(text[slice(*span)], one.item.language))
+        return common, bool(common and ITEM.match(text, text.rfind("\n", 0, span[0]) + 1))
 
     spans = [span for span in _sentences_outside(one.item) if span[0] >= one.end]
     best = max(spans, key=shared, default=None)

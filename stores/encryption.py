@@ -11,6 +11,7 @@ import hashlib
 import os
 import sys
 from functools import lru_cache
+from importlib import import_module
 
 from core.errors import OperatorError
 
@@ -32,7 +33,7 @@ def use_cipher() -> None:
             hint="make one by `openssl rand -hex 32`, and keep it: without it nothing is read",
         )
     try:
-        from sqlcipher3 import dbapi2
+        dbapi2 = import_module("sqlcipher3.dbapi2")
     except ImportError:
         raise OperatorError(
             f"{VARIABLE} needs SQLCipher",
