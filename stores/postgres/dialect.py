@@ -276,6 +276,9 @@ class _Translation:
             return f"LIMIT NULLIF(%({self._names[place + 1]})s, -1)", place + 2
         return "LIMIT"
 
+    def _on_where(self, place: int) -> str | tuple[str, int]:
+        return ("WHERE TRUE", place + 2) if self._at(place + 1) == "1" else "WHERE"
+
     def _on_without(self, place: int) -> str | tuple[str, int]:
         return "", place + 2
 

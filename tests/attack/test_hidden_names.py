@@ -132,6 +132,7 @@ def session(
 ) -> Iterator[Session]:
     flags = {"data": tmp_path_factory.mktemp("worlds") / "data", "reasoner": "rules"}
     flags |= RECORDS[request.param]()
+    worlds.clear()  # those of another catalogue
     flags |= {"serve_ask_rate": 0, "serve_rate": 0, "serve_jobs": 1000}
     with Session(load_settings(flags)[0], create=True) as opened:
         yield opened

@@ -22,6 +22,7 @@ import pytest
 from fakes import FakeEmbedder, document, short_hash, write
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
+from postgres_server import RECORDS
 from pydantic import SecretStr
 from serving import SECONDS, error_of, running
 from test_serve_matrix import ROWS
@@ -137,16 +138,18 @@ class World:
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[World]:
+def opened(folder: Path, kept: str = "sqlite") -> Iterator[World]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(composing, "open_embedder", lambda settings: FakeEmbedder())
-        with Session(load_settings({"data": folder, **FLAGS})[0], create=True) as session:
+        with Session(
+            load_settings({"data": folder, **FLAGS, **RECORDS[kept]()})[0], create=True
+        ) as session:
             yield World(session, session.store.intake.open_collection("acme", "work", None))
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path / "data") as made:
+@pytest.fixture(params=RECORDS)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with opened(tmp_path / "data", request.param) as made:
         for name, text in TEXTS.items():
             made.put(name, text, *(["legal"] if name in CLOSED else []))
         yield made
@@ -481,6 +484,7 @@ OTHER_COMMANDS = {
         "forget",
         "backup",
         "restore",
+        "migrate",
         "serve",
         "worker",
     ),
@@ -775,8 +779,9 @@ def _around(text: str, mark: str) -> list[str]:
     return [text[max(0, at.start() - 60) : at.end() + 20] for at in re.finditer(mark, text)][:3]
 
 
-def test_nobody_is_told_by_any_path_what_is_closed_to_them_now(tmp_path: Path) -> None:
-    with opened(tmp_path / "worlds") as base, running(make_app_state(base.session)) as url:
+@pytest.mark.parametrize("kept", RECORDS)
+def test_nobody_is_told_by_any_path_what_is_closed_to_them_now(tmp_path: Path, kept: str) -> None:
+    with opened(tmp_path / "worlds", kept) as base, running(make_app_state(base.session)) as url:
         worlds, store = Worlds(base.session, url), base.session.store
 
         @settings(
