@@ -124,6 +124,12 @@ def test_a_framework_and_its_version_are_no_words_of_the_answer(
     assert texts(rules, "What is the longest gust of kites.fly in Aloft 3.0?", *VERSIONS) == []
 
 
+def test_since_when_it_is_there_explains_no_name(rules: Rules) -> None:
+    text = "kites.dive(speed)\n\nNew in version 2.0.\n\nLet all kites fall."
+    found = texts(rules, "kites.dive", piece(text, title="kites", section="kites › kites.dive"))
+    assert found == ["`kites.dive(speed)`", "Let all kites fall."]
+
+
 RAISED = piece(
     "exception kites.errors.Calm\n\nThere is no wind at all. It rises again at noon.",
     title="kites.errors",

@@ -30,6 +30,8 @@ TICKED = re.compile(r"`([^`\n]+)`")
 # What is asked of a name, by the list of words that asks it, as its text says it.
 ASPECTS = ("asks_return", "asks_error")
 CALLS = ("asks_call", *ASPECTS)
+# As Sphinx writes it, in every documentation that it builds in English.
+NOTED = re.compile(r"(?:New|Added|Changed) in (?:version )?\d")
 LABEL = re.compile(r"[^\W\d_][^\n.]{0,40}[:：]$")
 
 
@@ -245,14 +247,18 @@ def _signature(item: Evidence, start: int, end: int) -> Claim:
 
 
 def _prose(item: Evidence, start: int) -> list[Span]:
-    """Return the sentences behind a place that are neither of a list nor of code."""
-    return [
+    """Return the sentences behind a place that are neither of a list nor of code.
+
+    That a thing is new explains nothing: it comes last.
+    """
+    found = [
         (first, last)
         for first, last in _sentences_outside(item)
         if first >= start
         and not ITEM.match(item.text, first)
         and not item.text[first:last].endswith(COLONS)
     ]
+    return sorted(found, key=lambda span: NOTED.match(item.text, span[0]) is not None)
 
 
 def _listed(item: Evidence, start: int) -> list[Span]:
