@@ -27,7 +27,8 @@ MEGABYTE = 1 << 20
 def versions(connection: sqlite3.Connection) -> dict[str, Any]:
     """Return the versions of what reads and writes the directory, and its format."""
     lowest, fixed = WAL_RESET
-    affected = lowest <= sqlite3.sqlite_version_info < fixed
+    own = isinstance(connection, sqlite3.Connection)  # else the catalogue is on a server
+    affected = own and lowest <= sqlite3.sqlite_version_info < fixed
     return {
         "carrel": program_version(),
         "python": platform.python_version(),

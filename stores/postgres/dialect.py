@@ -1,7 +1,7 @@
 """Statements of SQLite as PostgreSQL takes them; each is translated once.
 
 What the two write differently is rewritten token by token. Functions of SQLite that PostgreSQL
-lacks are functions of the schema (`stores.postgres.functions`). Those of this program cannot run
+lacks are functions of the schema (`stores.postgres.schema`). Those of this program cannot run
 in the server: of a statement that calls one, a parameter of its own has what it found
 (`Translated.derived`).
 """
