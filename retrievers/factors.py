@@ -95,7 +95,7 @@ def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence
         *_by_version(searched, evidence, amounts),
         *_by_code(searched, amounts),
         *_by_api_name(searched, amounts["api_name"]),
-        *_by_heading(searched, amounts),
+        *_by_heading(searched, evidence, amounts),
         *_by_page(evidence, amounts["page"]),
         lambda item: ("index page", amounts["index_page"] * is_index_page(item)),
     ]
@@ -202,7 +202,9 @@ def _by_page(evidence: Sequence[Evidence], amount: float) -> Iterable[Factor]:
     return [lambda item: ("page", amount * means[item.document_key] / most)] if means else []
 
 
-def _by_heading(searched: Searched, amounts: Mapping[str, float]) -> Iterable[Factor]:
+def _by_heading(
+    searched: Searched, evidence: Sequence[Evidence], amounts: Mapping[str, float]
+) -> Iterable[Factor]:
     """Prefer what is filed under words of the query: its whole title, or a whole keyword.
 
     The amount is for a heading that is the query; one that is a part of it counts as much of the
@@ -211,6 +213,10 @@ def _by_heading(searched: Searched, amounts: Mapping[str, float]) -> Iterable[Fa
     """
     segments, collection = searched.index.search, searched.index.collection.id
     asked = query_terms(searched.query.text, segments.languages(collection))
+    # The name of a framework is above its first page, and no sign of what is asked of it.
+    own = {str(item.metadata.get("framework") or "") for item in evidence}
+    framework = {term for name in own for term in content_terms(name)}
+    asked = [word for word in asked if not word & framework] or asked
     rarity = segments.idf(collection, sorted({term for word in asked for term in word}))
     weights = {word: min(rarity[term] for term in word) or 1.0 for word in asked}
 

@@ -215,6 +215,21 @@ def test_what_is_filed_under_words_of_the_query_gains_by_their_share(
     assert ("heading" in note) is bool(share)
 
 
+def test_the_name_of_a_framework_is_no_sign_of_what_is_asked_of_it(index) -> None:
+    kite = {"framework": "Kite"}
+    evidence = [
+        hit("home", "Some text.", title="Kite", metadata=kite),
+        hit("page", "Some text.", title="Reels", metadata=kite),
+    ]
+    after, _ = factors(searched(index(), "reels of Kite"), evidence)
+    assert [(item.chunk_id, "factors: heading" in item.scores) for item in after] == [
+        ("page", True),
+        ("home", False),
+    ]
+    after, _ = factors(searched(index(), "Kite"), evidence)
+    assert after[0].chunk_id == "home"
+
+
 def test_titles_and_beginnings_count_where_a_profile_says_so(index) -> None:
     evidence = [
         hit("a", "Text.", title="Harbour pilots", ordinal=0),
