@@ -12,7 +12,7 @@ from core.metadata import humanise
 from core.types import Citation, Evidence, FrozenModel
 from reasoning.recommend.factors import Suggestion
 from reasoning.recommend.reasons import ROW
-from reasoning.recommend.roles import cue, tables, value_of
+from reasoning.recommend.roles import cue, is_denied, tables, value_of
 
 RelationKind = Literal["depends_on", "works_with", "instead_of", "replaced_by"]
 KINDS: tuple[RelationKind, ...] = get_args(RelationKind)
@@ -96,6 +96,8 @@ def _of_sentence(item: Evidence, start: int, end: int, known: Mapping[str, Any])
     found: list[Named] = []
     for kind in KINDS:
         for match in cue(kind).finditer(text):
+            if is_denied(text, match.start()):
+                continue
             cited = [item.cited(start, end)]
             found += [(kind, name, cited) for name in _names(text[match.end() :], known)]
     return found

@@ -20,7 +20,8 @@ PROJECTS = [
     ("wikibox", "A wiki for small teams.",
      {"license": "AGPL-3.0", "stars": 400, "platforms": ["Docker", "PHP"]}),
     ("chartling", "Draws charts in the browser.", {"license": "MIT", "language": "JavaScript"}),
-    ("kvint", "A document editor that works with Docker and chartling, instead of Google Docs.",
+    ("kvint", "A document editor that works with Docker and chartling, instead of Google Docs."
+     " It does not work with wikibox.",
      {"license": "MIT", "language": "Go", "stars": 30, "depends_on": ["chartling", "zlib"]}),
     ("oldwiki", "A wiki in plain files. Not maintained any more; use wikibox instead. Needs Perl. "
      "It requires Chartling.", {"license": "MIT", "stars": 3, "successor": "wikibox"}),

@@ -158,6 +158,14 @@ MARKED = "operating_system=Android|GNU/Linux|OS Independent"
         ("cross-platform chess clock", "chess clock", [ANY, LINUX]),
         ("chess clock, not for Windows", "chess clock",
          ["operating_system=*", "operating_system!=OS Independent|Windows 11; macOS"]),
+        *((text, theme, ["operating_system=*", "operating_system!=OS Independent|Windows 11; macOS"])
+          for text, theme in (
+              ("chess clock that does not run on Windows", "chess clock"),
+              ("chess clock that doesn't need Windows", "chess clock"),
+              ("шахматные часы, которые не работают под Windows", "шахматные часы"),
+              ("шаховий годинник, що не потребує Windows", "шаховий годинник"),
+              ("不支持 Windows 的棋钟", "棋钟"),
+          )),
         ("chess clock without Windows or Linux", "chess clock",
          ["operating_system=*",
           "operating_system!=GNU/Linux|OS Independent|Windows 11; macOS"]),
