@@ -158,7 +158,8 @@ MARKED = "operating_system=Android|GNU/Linux|OS Independent"
         ("cross-platform chess clock", "chess clock", [ANY, LINUX]),
         ("chess clock, not for Windows", "chess clock",
          ["operating_system=*", "operating_system!=OS Independent|Windows 11; macOS"]),
-        *((text, theme, ["operating_system=*", "operating_system!=OS Independent|Windows 11; macOS"])
+        *((text, theme,
+           ["operating_system=*", "operating_system!=OS Independent|Windows 11; macOS"])
           for text, theme in (
               ("chess clock that does not run on Windows", "chess clock"),
               ("chess clock that doesn't need Windows", "chess clock"),
