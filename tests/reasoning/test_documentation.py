@@ -130,6 +130,11 @@ def test_since_when_it_is_there_explains_no_name(rules: Rules) -> None:
     assert found == ["`kites.dive(speed)`", "Let all kites fall."]
 
 
+def test_of_several_versions_the_newest_answers_where_none_is_named(rules: Rules) -> None:
+    for items in (VERSIONS, VERSIONS[::-1]):
+        assert texts(rules, "kites.fly", *items)[0] == "`kites.fly(line, wind=9)`"
+
+
 RAISED = piece(
     "exception kites.errors.Calm\n\nThere is no wind at all. It rises again at noon.",
     title="kites.errors",

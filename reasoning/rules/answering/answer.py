@@ -33,6 +33,7 @@ from reasoning.rules.answering.documentation import (
     defining_claims,
     example_claims,
     name_defined,
+    newest,
 )
 from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, dated, headings_of
@@ -223,7 +224,7 @@ def _documented(
         return []
     defined = asked_definitions(wanted, evidence)
     defined = [one for one in defined if one.end or one.heading] or defined
-    found = defining_claims(wanted, defined[0]) if defined else []
+    found = defining_claims(wanted, newest(defined)) if defined else []
     if not found and chosen and (asks_for_code(wanted) or wanted.level != "any"):
         return example_claims(wanted, chosen[0], evidence)
     return found

@@ -11,6 +11,7 @@ from core.language.cues import cues
 from core.language.identifiers import find_identifiers, is_identifier
 from core.language.orders import gives_orders
 from core.language.passages import CODE_KIND, FENCED, ITEM, Span, spans_of
+from core.metadata import version_order
 from core.types import Claim, Evidence
 from reasoning.rules.answering.blocks import COLONS, MOST_CHARACTERS, in_context, quoted
 from reasoning.rules.answering.features import terms_of
@@ -84,6 +85,18 @@ def asked_definitions(wanted: QueryTerms, evidence: Iterable[Evidence]) -> list[
                 found.append((common, one._replace(about=rest)))
     most = max((common for common, _ in found), default=0)
     return [one for common, one in found if common == most]
+
+
+def newest(defined: Sequence[Definition]) -> Definition:
+    """Return the first definition, or what its framework's newest version says of that name."""
+    first = defined[0]
+    framework = first.item.metadata.get("framework")
+    same = [
+        one
+        for one in defined
+        if one.name == first.name and one.item.metadata.get("framework") == framework
+    ]
+    return max(same, key=lambda one: version_order(one.item.version))
 
 
 def _terms(one: Definition) -> frozenset[str]:
