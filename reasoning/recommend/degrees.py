@@ -24,6 +24,8 @@ from reasoning.rules.records.schema import RecordReading, nearest, schema_of
 
 MATURE = 0.6  # from here on a thing is mature: incubating, or 1,000 stars; chosen, not measured
 REACH = 4  # phrases around a number that may belong to it; chosen, not measured
+YEAR = re.compile(r"(?:1[5-9]|2[01])\d\d(?!\d)")  # in which anything here was made or changed
+BESIDE = 12  # characters between a field's name and a number that may be its limit; chosen
 MAINTAINED = 0.5  # activity of a year ago: half of today's
 
 
@@ -129,6 +131,8 @@ def read_numbers(need: Need, spec: ToolSpec) -> None:
         dated = one["field"] in schema.dates
         if not dated if one["op"] == "=" else not (named or marks or dated):
             continue
+        if dated and not YEAR.match(str(one["value"])):
+            continue  # "1000 to 5000 stars"
         behind = reading.matches[place + 1 : place + 2]  # "50 forks", whatever stands before
         fields = [m.name for phrase in behind for m in phrase.of("field") if schema.numeric(m.name)]
         name = fields[0] if fields else one["field"]
@@ -143,6 +147,13 @@ def read_numbers(need: Need, spec: ToolSpec) -> None:
         label = name.rsplit(".", 1)[-1].replace("_", " ")
         need.add(label, constraint, *(with_marks(need.text, *span) for span in spans))
         _check_range(label, limits)
+    for match in reading.matches:
+        fields = [one.name for one in match.of("field") if schema.numeric(one.name)]
+        around = need.text[max(0, match.start - BESIDE) : match.end + BESIDE]
+        read = any(start < match.end and match.start < end for start, end in need.spans)
+        if fields and not read and re.search(r"\d", around):
+            word = need.text[match.start : match.end]
+            need.notes.append(f"the number beside “{word}” is not read as a limit")
 
 
 def _number(value: float | str) -> str:

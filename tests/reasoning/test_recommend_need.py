@@ -191,6 +191,14 @@ def test_platforms_are_read_by_the_values_of_their_field(
 
 
 def test_nothing_that_is_stated_is_passed_over_in_silence() -> None:
+    for text in (
+        "chess clock, 1000 to 5000 stars",
+        "棋钟 星数超过 10000",
+        "годинник, зірок більше 900",
+    ):
+        need = read_need(text, PROJECTS)
+        assert need.notes or "stars" in need.constraints, text
+        assert "last push" not in need.constraints
     assert read_need("chess clock for FreeBSD", PROJECTS).constraints["platform"].field is None
     assert read_need("chess clock in Haskell", PROJECTS).constraints["language"].field is None
     assert "Android" in read_need("Android chess clock", APPS).notes[0]
