@@ -102,7 +102,7 @@ def _sort_key(document: dict[str, Any], by: SortBy) -> Any:  # noqa: ANN401 - of
 async def examples(
     auth: Caller, services: Services, collection: CollectionName = "default"
 ) -> dict[str, Any]:
-    """Return questions to begin with, made from names of documents that the caller may see."""
+    """Return what to begin with: questions made from names of documents the caller may see."""
     found = await services.runner.do(
         auth, lambda: example_questions(services.catalogue, auth, collection)
     )

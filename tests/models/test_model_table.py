@@ -84,7 +84,7 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
     assert find_named("bge-m3", tmp_path).name == "BAAI/bge-m3"
     with pytest.raises(CallerError) as error:
         find_named("gpt-oss", tmp_path)
-    assert all(model.name in str(error.value) for model in named_models(tmp_path))
+    assert "`carrel models list` shows all" in str(error.value)
 
 
 def test_names_of_encoders_are_unique_and_embedders_say_their_dimension() -> None:

@@ -89,7 +89,7 @@ def test_a_full_server_says_when_to_come_back(session: Session, stream: bool) ->
 
 def test_every_route_is_described(served: Served) -> None:
     document = make_api(served.services, protocol_routers(served.services)).openapi()
-    assert len(document["paths"]) == 2 * 8 + 3
+    assert len(document["paths"]) == 2 * 8 + 5
     for path, operations in document["paths"].items():
         for operation in operations.values():
             assert {"200", "401", "429", "503"} <= set(operation["responses"])
