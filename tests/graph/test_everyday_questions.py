@@ -56,7 +56,7 @@ The booking hall closes at 19:30 on Fridays.
 """,
 }
 ANSWERED = [
-    ("How much holiday do crew get?", "24 days"),
+    ("How much holiday does the crew get?", "24 days"),
     ("Do bikes go free?", "Bicycles travel free"),
     ("Вернут ли мне залог?", "возвращается"),
     ("可以在阅览室吃东西吗？", "不得饮食"),
