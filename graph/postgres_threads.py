@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from psycopg_pool import ConnectionPool
 
 from core.errors import StorageError
 from graph.state import state_serializer
-from graph.threads import INTERRUPT, StateDamagedError, Threads, kept_values
+from graph.threads import INTERRUPT, Threads, kept_values, read_state
 from stores.postgres.connection import INSTEAD, NUL, explained
 
 MOST_CONNECTIONS = 4  # of one process for its states; chosen, not measured
@@ -37,19 +38,8 @@ class PostgresThreadSaver(PostgresSaver):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a state; raises OperatorError when it is not what was written."""
-        try:
-            with explained():
-                found = super().get_tuple(config)
-            if found is None or isinstance(found.metadata.get("step"), int):
-                return found
-            reason = "its metadata"
-        except (ValueError, TypeError, AttributeError) as error:
-            reason = str(error)
-        raise StateDamagedError(
-            "the state of this conversation is damaged",
-            value=reason,
-            hint="ask again: it goes on from its kept turns",
-        )
+        with explained():
+            return read_state(partial(super().get_tuple, config))
 
     def put(
         self,

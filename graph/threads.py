@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3  # LangGraph has it write a file of its own, with a connection of the library
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,18 +66,7 @@ class ThreadSaver(SqliteSaver):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a state; raises OperatorError when it is not what was written."""
-        try:
-            found = super().get_tuple(config)
-            if found is None or isinstance(found.metadata.get("step"), int):
-                return found
-            reason = "its metadata"
-        except (ValueError, TypeError, AttributeError) as error:
-            reason = str(error)
-        raise StateDamagedError(
-            "the state of this conversation is damaged",
-            value=f"{self._path} ({reason})",
-            hint="ask again: it goes on from its kept turns",
-        )
+        return read_state(partial(super().get_tuple, config), self._path)
 
     def put(
         self,
@@ -97,6 +87,24 @@ class ThreadSaver(SqliteSaver):
             if not answered:
                 raise
             return config
+
+
+def read_state(
+    read: Callable[[], CheckpointTuple | None], place: object = ""
+) -> CheckpointTuple | None:
+    """Return a state; raises StateDamagedError when it is not what was written."""
+    try:
+        found = read()
+        if found is None or isinstance(found.metadata.get("step"), int):
+            return found
+        reason = "its metadata"
+    except (ValueError, TypeError, AttributeError) as error:
+        reason = str(error)
+    raise StateDamagedError(
+        "the state of this conversation is damaged",
+        value=f"{place} ({reason})" if place else reason,
+        hint="ask again: it goes on from its kept turns",
+    )
 
 
 def kept_values(values: dict[str, Any]) -> tuple[dict[str, Any], bool]:

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from stores.sqlite.permissions import FAMILY, KNOWN, MATCHES, MEETS, ORDER, SOUND
@@ -115,24 +116,38 @@ def _inserted(sql: str, tokens: list[tuple[str, str]]) -> tuple[str, bool]:
 def check_authorized(statement: str, rule: Callable[..., int]) -> None:
     """Raise sqlite3's error for a statement that names what a rule denies.
 
-    It is asked of tables and functions; anything but one SELECT is denied.
+    It is asked of tables and functions; anything but one SELECT is denied, and a name in quotes,
+    which this does not read.
     """
-    tokens = [
-        match[0] for match in _TOKEN.finditer(statement) if match.lastgroup in ("word", "sign")
-    ]
-    asked = []
-    for before, word, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
-        if (
-            before.upper() in ("FROM", "JOIN")
-            and word != "("
-            and word not in tokens_of_with(tokens)
-        ):
-            asked.append(rule(sqlite3.SQLITE_READ, word, "", None, None))
-        elif after == "(" and word.islower() and before.upper() != "WITH":
+    found = [(str(match.lastgroup), match[0]) for match in _TOKEN.finditer(statement)]
+    tokens = [word for kind, word in found if kind in ("word", "sign")]
+    own = tokens_of_with(tokens)
+    asked = [rule(sqlite3.SQLITE_READ, word, "", None, None)
+             for word in _tables(tokens) if word not in own]  # fmt: skip
+    for before, word, after in zip(["", *tokens], tokens, tokens[1:], strict=False):
+        if after == "(" and word.islower() and before.upper() != "WITH":
             asked.append(rule(sqlite3.SQLITE_FUNCTION, None, word, None, None))
     is_read = tokens[:1] and tokens[0].upper() in ("SELECT", "WITH") and "RECURSIVE" not in tokens
-    if not is_read or ";" in tokens or any(one != sqlite3.SQLITE_OK for one in asked):
+    quoted = any(kind == "quoted" for kind, _ in found)
+    if not is_read or quoted or ";" in tokens or any(one != sqlite3.SQLITE_OK for one in asked):
         raise sqlite3.DatabaseError("not authorized")
+
+
+def _tables(tokens: Sequence[str]) -> Iterator[str]:
+    """Yield what stands where a table is named: behind FROM and JOIN, and commas between them."""
+    listed = [False]  # for each open parenthesis: whether a comma is followed by a table
+    for word, after in pairwise([*tokens, ""]):
+        upper = word.upper()
+        if word == "(":
+            listed.append(False)
+        elif word == ")" and len(listed) > 1:
+            listed.pop()
+        elif upper in ("FROM", "JOIN"):
+            listed[-1] = True
+        elif upper in ("WHERE", "GROUP", "ORDER", "LIMIT", "SELECT", "UNION", "ON"):
+            listed[-1] = False
+        if (upper in ("FROM", "JOIN") or (word == "," and listed[-1])) and after != "(":
+            yield after
 
 
 def tokens_of_with(tokens: Sequence[str]) -> set[str]:

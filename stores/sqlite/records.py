@@ -343,7 +343,7 @@ class Records(CataloguePart):
                 f"a record query may take {self._timeout_s:g} s (retrieval.sql_timeout_s)",
                 "narrow it, or raise the setting",
             )
-        connection.set_authorizer(_authorize)
+        connection.set_authorizer(authorize)
         try:
             with limited_time(limit):
                 yield connection
@@ -403,9 +403,10 @@ def _body(
     return f"FROM documents d WHERE {' AND '.join(clauses)}", parameters
 
 
-def _authorize(
+def authorize(
     action: int, first: str | None, second: str | None, database: str | None, source: str | None
 ) -> int:
+    """Tell SQLite what a query of records may read and call, in its own numbers."""
     if action == sqlite3.SQLITE_SELECT:
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_READ and first in READABLE:

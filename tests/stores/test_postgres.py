@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from core.errors import CallerError, CarrelError, OperatorError
 from core.settings import Settings, load_settings
 from stores.accounts.audit import AuditEntry
 from stores.folder import CATALOGUE, POSTGRES
-from stores.postgres.dialect import glob_pattern, translate
+from stores.postgres.dialect import check_authorized, glob_pattern, translate
+from stores.sqlite.records import authorize
 from stores.store import Store
 
 ANN = AuthContext(tenant="acme", user="ann", roles=frozenset({"staff"}))
@@ -76,6 +78,26 @@ def run(url: str, *statements: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         for statement in statements:
             connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT digest FROM api_keys",
+        "SELECT d.id FROM documents d, api_keys k",
+        "SELECT d.id FROM documents d JOIN (SELECT 1 FROM record_fields f, api_keys k) x",
+        'SELECT 1 FROM "api_keys"',
+        "WITH k AS (SELECT digest FROM api_keys) SELECT digest FROM k",
+        "SELECT d.id FROM documents d WHERE d.id IN (SELECT run_id FROM runs)",
+        "SELECT pg_read_file('x') FROM documents",
+        "SELECT 1 FROM documents; DROP TABLE documents",
+        "DELETE FROM documents",
+    ],
+)
+def test_a_query_of_records_reads_nothing_else(statement: str) -> None:
+    with pytest.raises(sqlite3.DatabaseError, match="not authorized"):
+        check_authorized(statement, authorize)
+    check_authorized("SELECT d.id, max(f.number) FROM documents d, record_fields f", authorize)
 
 
 def test_an_address_that_is_none_is_one_line() -> None:
