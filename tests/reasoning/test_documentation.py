@@ -135,6 +135,21 @@ def test_of_several_versions_the_newest_answers_where_none_is_named(rules: Rules
         assert texts(rules, "kites.fly", *items)[0] == "`kites.fly(line, wind=9)`"
 
 
+GONE = piece(
+    "kites.toss(kite)\n\nDeprecated since version 0.9: Use `kites.fly` instead.\n\n"
+    "Throw a kite up.",
+    title="kites",
+    section="kites › kites.toss",
+)
+
+
+def test_a_note_of_a_version_answers_what_asks_for_it_alone(rules: Rules) -> None:
+    note = "Deprecated since version 0.9: Use `kites.fly` instead."
+    assert texts(rules, "kites.toss", GONE) == ["`kites.toss(kite)`", "Throw a kite up.", note]
+    assert note in texts(rules, "Is toss deprecated?", GONE)
+    assert note not in texts(rules, "How do I mend a torn kite?", GONE)
+
+
 RAISED = piece(
     "exception kites.errors.Calm\n\nThere is no wind at all. It rises again at noon.",
     title="kites.errors",

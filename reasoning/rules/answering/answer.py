@@ -40,6 +40,7 @@ from reasoning.rules.answering.headings import LED, dated, headings_of
 from reasoning.rules.answering.named import terms_before
 from reasoning.rules.answering.relevance import (
     VECTOR_SCORE,
+    VERSION_NOTE,
     Relevance,
     Sentence,
     is_of_day,
@@ -186,6 +187,7 @@ def _sentences(
         start, _ = in_context(item, at, chosen[0].end, code=False)
         spans = spans_of(item.text, item.kind)
         long = sum(start <= first <= at for first, _ in spans) >= LONG
+        long = long or VERSION_NOTE.match(chosen[0].text) is not None  # of its own name alone
     while chosen and not long and len(chosen) < settings.answering.claims_per_question:
         following = completing(chosen, new, wanted) or _alike(chosen, new, sure=confidence >= SURE)
         if following is None:

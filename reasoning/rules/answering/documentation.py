@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from core.language.analysis import analyze
 from core.language.cues import cues
-from core.language.identifiers import find_identifiers, is_identifier
+from core.language.identifiers import ERROR, find_identifiers, is_identifier
 from core.language.orders import gives_orders
 from core.language.passages import CODE_KIND, FENCED, ITEM, Span, spans_of
 from core.metadata import version_order
@@ -16,7 +16,7 @@ from core.types import Claim, Evidence
 from reasoning.rules.answering.blocks import COLONS, MOST_CHARACTERS, in_context, quoted
 from reasoning.rules.answering.features import terms_of
 from reasoning.rules.answering.headings import LED, SECTIONS
-from reasoning.rules.answering.relevance import Sentence
+from reasoning.rules.answering.relevance import VERSION_NOTE, Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.versions import is_other_framework, is_other_version
@@ -31,8 +31,7 @@ TICKED = re.compile(r"`([^`\n]+)`")
 # What is asked of a name, by the list of words that asks it, as its text says it.
 ASPECTS = ("asks_return", "asks_error")
 CALLS = ("asks_call", *ASPECTS)
-# As Sphinx writes it, in every documentation that it builds in English.
-NOTED = re.compile(r"(?:New|Added|Changed) in (?:version )?\d")
+GOING = "Deprecated since"  # how a note of VERSION_NOTE begins that says what to use instead
 LABEL = re.compile(r"[^\W\d_][^\n.]{0,40}[:：]$")
 
 
@@ -196,7 +195,8 @@ def defining_claims(wanted: QueryTerms, one: Definition) -> list[Claim]:
     prose, lists = _prose(item, one.end), _listed(item, one.end)
     unsigned = not one.end or (level == "beginner" and not aspect and prose)
     claims = [] if unsigned else [_signature(item, one.start, one.end)]
-    raised = item.text[one.start : one.end].lstrip("`*").startswith("exception ")
+    shown = item.text[one.start : one.end].lstrip("`*")
+    raised = shown.startswith("exception ") or ERROR.fullmatch(one.name) is not None
     if one.about and one.end and not raised:
         claims += [quoted(item, *span) for span in _telling(one)]
     elif aspect:
@@ -205,7 +205,9 @@ def defining_claims(wanted: QueryTerms, one: Definition) -> list[Claim]:
     else:
         # Who sees no signature reads more of what is said; what is raised comes with its remedy.
         few = one.end and level != "beginner" and not raised
-        claims += [quoted(item, *span) for span in prose[: 1 if few else 2]]
+        first = prose[: 1 if few else 2]
+        going = [span for span in prose if _at(item, *span).startswith(GOING)]
+        claims += [quoted(item, *span) for span in dict.fromkeys([*first, *going[:1]])]
         called = asked.found("asks_call", wanted.text)
         if called or level == "expert":
             claims += [quoted(item, *span) for span in lists[:1]]
@@ -262,7 +264,7 @@ def _signature(item: Evidence, start: int, end: int) -> Claim:
 def _prose(item: Evidence, start: int) -> list[Span]:
     """Return the sentences behind a place that are neither of a list nor of code.
 
-    That a thing is new explains nothing: it comes last.
+    That a thing is new or goes explains nothing: it comes last.
     """
     found = [
         (first, last)
@@ -271,7 +273,7 @@ def _prose(item: Evidence, start: int) -> list[Span]:
         and not ITEM.match(item.text, first)
         and not item.text[first:last].endswith(COLONS)
     ]
-    return sorted(found, key=lambda span: NOTED.match(item.text, span[0]) is not None)
+    return sorted(found, key=lambda span: VERSION_NOTE.match(item.text, span[0]) is not None)
 
 
 def _listed(item: Evidence, start: int) -> list[Span]:

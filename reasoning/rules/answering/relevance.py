@@ -337,6 +337,8 @@ VECTOR_SCORE = "vector"
 FOREIGN_ODDS = 2.5  # by hand
 BEFORE_ODDS = 1.5  # what was so "the week before" is seldom what is asked (by hand)
 POINTS_ODDS = 2.0  # a pointer answers nothing itself (by hand)
+# As Sphinx writes it in documentation in English, and the loaders of its sources do.
+VERSION_NOTE = re.compile(r"(?:(?:New|Added|Changed) in|Deprecated since) (?:version )?\d")
 HALF = 0.5  # of 20 questions how to do something 15 were answered with it, 14 without (by hand)
 TOGETHER = 16  # sentences embedded between two looks at the time, about .1 s
 SPOKEN = 0.25  # of the sentences of a passage in a language; fewer only quote it (by hand)
@@ -404,7 +406,7 @@ class Relevance:
                 for one, alone, both in zip(found, odds, joint, strict=True)
             ]
         odds = [
-            alone - OTHER_DAY * _is_of_other_day(wanted, one)
+            alone - OTHER_DAY * (_is_of_other_day(wanted, one) or _only_notes(one))
             for one, alone in zip(found, odds, strict=True)
         ]
         odds = [
@@ -487,6 +489,12 @@ class Relevance:
             ]
             found.append(np.array(likeness, dtype=np.float32))
         return found
+
+
+def _only_notes(one: Candidate) -> bool:
+    """Tell whether a sentence notes in which version a thing came or goes, in no word asked for."""
+    noted = VERSION_NOTE.match(one.evidence.text, one.start, one.end)
+    return noted is not None and not one.value("here")
 
 
 def _points_elsewhere(one: Sentence) -> bool:
