@@ -39,6 +39,16 @@ if TYPE_CHECKING:
 SHOWN_FAILURES = 20  # chosen to fit a screen; --json lists all
 
 
+AccessList = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--acl",
+        help="Who may read these documents: a role or user:NAME; repeat for more, none means all.",
+        show_default=False,
+    ),
+]
+
+
 def ingest(
     paths: Annotated[list[Path], path_argument("paths", "Files and folders.")],
     collection: FilledCollection = None,
@@ -51,15 +61,7 @@ def ingest(
         ),
     ] = None,
     tenant: Tenant = DEFAULT_TENANT,
-    acl: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--acl",
-            help="Who may read these documents: a role or user:NAME; repeat for more, none means"
-            " all.",
-            show_default=False,
-        ),
-    ] = None,
+    acl: AccessList = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="Forget files of the collection that are not given.")
     ] = False,

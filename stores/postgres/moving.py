@@ -34,8 +34,8 @@ LOGS = ("-wal", "-shm")
 def migrate(settings: Settings, to: str, progress: Progress) -> dict[str, int]:
     """Copy the catalogue to where `to` says, as the setting does; return the rows of each table.
 
-    The directory is owned. When all is verified, the directory is told of its new place; what it
-    had stays beside it, or on the server. Raises OperatorError; the next call goes on.
+    The directory is owned. When all is verified, the directory names its new place; what it had
+    stays beside it, or on the server. Raises OperatorError; the next call goes on.
     """
     if settings.catalogue == to or to == SQLITE == settings.catalogue:
         raise OperatorError(
