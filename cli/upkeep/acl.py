@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from cli.arguments import DEFAULT_TENANT, Data, Json, Tenant
+from cli.arguments import DEFAULT_TENANT, Data, Json, Tenant, Yes
 from cli.options import opened, opened_catalogue, settings_from, storable, storables
 from cli.server.access import OPERATOR
 from cli.server.running import host
-from cli.terminal.output import counted, print_json, stdout
+from cli.terminal.output import ask_to_erase, counted, print_json, stdout
 from core.auth import AuthContext, checked_name, checked_principal
 from core.errors import CallerError
 
@@ -44,6 +44,7 @@ def set_readers(
         bool, typer.Option("--everyone", help="Open it to the whole tenant.")
     ] = False,
     collection: Within = None,
+    yes: Yes = False,
     tenant: Tenant = DEFAULT_TENANT,
     data: Data = None,
     as_json: Json = False,
@@ -57,6 +58,8 @@ def set_readers(
     settings = settings_from(data)
     if source is None and collection is None:
         raise CallerError("name a document, or with -c a collection", value="neither")
+    if source is None and not yes:  # a document that was not named must not open all of them
+        ask_to_erase(f"the lists of readers that the documents of {collection} have")
     with opened(settings) as session:
         if (here := host()) is not None:
             settings = here.session.settings  # a server's log has its key

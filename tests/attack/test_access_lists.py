@@ -136,13 +136,14 @@ def test_what_was_counted_goes_with_its_records(place: Path, capsys) -> None:
 
 
 def test_a_collection_is_closed_and_opened_as_a_whole(place: Path, capsys) -> None:
-    change = ("acl", "set", "-c", "one", "--acl", "board")
+    run(capsys, "acl", "set", "-c", "one", "--acl", "board", code=2)  # not without being asked
+    change = ("acl", "set", "-c", "one", "--acl", "board", "-y")
     done = json.loads(run(capsys, *change, "--json"))
     assert (done["acl"], done["documents"]) == (["board"], 1 + len(ROWS))
     assert readers(capsys, "vault.md") == readers(capsys, "rows.jsonl#r1") == ["board"]
     assert readers(capsys, "vault.md", "two") == []
     listed = json.loads(run(capsys, "audit", "list", "--kind", "access_changed", "--json"))
     assert listed["events"][-1]["facts"]["files"] == 2
-    run(capsys, "acl", "set", "--everyone", "-c", "one")
+    run(capsys, "acl", "set", "--everyone", "-c", "one", "-y")
     assert readers(capsys, "vault.md") == []
     run(capsys, "acl", "set", "--everyone", code=2)
