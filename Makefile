@@ -47,7 +47,8 @@ llama: setup ## add llama-cpp-python, to run GGUF files in this process (compile
 demo: setup ## ingest the sample corpora and answer questions from them, step by step
 	@$(BIN)/carrel demo
 
-PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses 4
+# Compiled code is kept: tests start many processes, and each would compile all of it again.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --maxprocesses 4
 
 test: setup ## lint, type-check and run the quick tests (≤ 4 minutes on 2 cores)
 	@$(MAKE) --no-print-directory -j2 lint unit

@@ -60,11 +60,13 @@ settings.load_profile("quick" if QUICK else "ci")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow.txt, which `make test` leaves out."""
+    """Mark what `make test` leaves out: slow.txt, and PostgreSQL beyond one contract suite."""
     slow = slow_tests()
     for item in items:
         name = getattr(item, "originalname", None) or item.name
-        if f"{item.path.relative_to(TESTS).as_posix()}::{name}" in slow:
+        path = item.path.relative_to(TESTS).as_posix()
+        again = "[postgres" in item.name and path != "contracts/test_catalogue.py"
+        if again or f"{path}::{name}" in slow:
             item.add_marker("slow")
 
 

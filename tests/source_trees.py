@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,9 @@ def parsed(path: Path) -> ast.Module:
 @cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
     """Return all nodes of a file."""
-    return tuple(ast.walk(parsed(path)))
+    found = tuple(ast.walk(parsed(path)))
+    gc.freeze()  # they stay, and going through them again slows all tests that follow
+    return found
 
 
 @cache

@@ -1,7 +1,7 @@
 """The two tiers of the tests: `make test` is quick, `make test-all` runs everything.
 
-`QUICK` is set by `make test` (CARREL_TESTS=quick): properties are tried on fewer examples, and the
-tests of slow.txt are left out.
+`QUICK` is set by `make test` (CARREL_TESTS=quick): properties are tried on fewer examples, the
+tests of slow.txt are left out, and PostgreSQL is tried in the catalogue's contract suite alone.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def test_what_was_left_is_resumed(jobs: Jobs, rows: JobRows, uploads: Path) -> N
         job = ended(jobs, job_id).describe()
         assert (job["state"], job["documents"], job["error"]) == ("done", 1, "")
     eventually(lambda: list(uploads.iterdir()) == [])  # a moment after its job is done
-    again = [job.row.id for job in jobs.newest(WIM, 2)]
-    assert again == ["left2", "left1"]
+    again = [job.row.id for job in jobs.newest(WIM, 20)]  # other tests share the session
+    assert [one for one in again if one.startswith("left")] == ["left2", "left1"]
 
 
 def test_what_cannot_be_resumed_says_why(jobs: Jobs, rows: JobRows, uploads: Path) -> None:
