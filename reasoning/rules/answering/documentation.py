@@ -191,17 +191,18 @@ def defining_claims(wanted: QueryTerms, one: Definition) -> list[Claim]:
     """
     item, asked, words = one.item, lexicon(wanted.language), lexicon(one.item.language)
     level = wanted.level
-    aspect = next((name for name in ASPECTS if asked.found(name, wanted.text)), "")
+    beside = wanted.text.replace(one.name, " ")  # "lib.errors.Lost" asks for no error
+    aspect = next((name for name in ASPECTS if asked.found(name, beside)), "")
     prose, lists = _prose(item, one.end), _listed(item, one.end)
     unsigned = not one.end or (level == "beginner" and not aspect and prose)
     claims = [] if unsigned else [_signature(item, one.start, one.end)]
     shown = item.text[one.start : one.end].lstrip("`*")
     raised = shown.startswith("exception ") or ERROR.fullmatch(one.name) is not None
-    if one.about and one.end and not raised:
-        claims += [quoted(item, *span) for span in _telling(one)]
-    elif aspect:
-        telling = [span for span in (*lists, *prose) if words.found(aspect, _at(item, *span))]
+    telling = [one for one in (*lists, *prose) if aspect and words.found(aspect, _at(item, *one))]
+    if telling or (aspect and not one.about):
         claims += [quoted(item, *span) for span in (telling or prose)[:2]]
+    elif one.about and one.end and not raised:
+        claims += [quoted(item, *span) for span in _telling(one)]
     else:
         # Who sees no signature reads more of what is said; what is raised comes with its remedy.
         few = one.end and level != "beginner" and not raised
