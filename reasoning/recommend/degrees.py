@@ -126,7 +126,10 @@ def read_numbers(need: Need, spec: ToolSpec) -> None:
     ranges: dict[str, list[tuple[str, float | str]]] = {}
     for place, one in zip(reading.places, reading.where, strict=True):
         near = [nearest(reading, place, ("field", "hint"), back=back) for back in (True, False)]
-        named = any(p is not None for p in near)
+        beside = [reading.matches[p] for p in reading.used if abs(p - place) <= REACH]
+        named = any(p is not None for p in near) or any(
+            m.name == one["field"] for phrase in beside for m in phrase.of("field")
+        )
         marks = any(reading.matches[p].is_a("order gt", "order lt") for p in reading.used)
         dated = one["field"] in schema.dates
         if not dated if one["op"] == "=" else not (named or marks or dated):

@@ -21,17 +21,18 @@ from reasoning.recommend.roles import (
     with_marks,
 )
 from reasoning.recommend.values import NamedValue, find_values, joined
+from reasoning.rules.records.numbers import with_whole_numbers
 from reasoning.rules.records.phrases import is_common
 
 LEADING_WORDS = 2  # before the name of a system that says what a thing is; chosen, not measured
-_THOUSANDS = re.compile(r"\b(\d{1,6}(?:\.\d{1,3})?) ?[kK]\b")
-_OR_MORE = re.compile(r"\b(\d+) ?\+(?=\s)")  # "1000+ stars"
+_RANGE = re.compile(r"(?<![\w-])(\d{1,9})[-–—](\d{1,9})(?![\w-]|[.,]\d)")
+_OR_MORE = re.compile(r"\b(\d+) ?\+(?=\s|$)")  # "1000+ stars"
 
 
 def read_need(text: str, spec: ToolSpec) -> Need:
     """Read a need for documents with the fields of `spec`; raises CallerError if contradictory."""
-    text = _THOUSANDS.sub(lambda match: f"{float(match[1]) * 1000:.0f}", text)
-    text = _OR_MORE.sub(r">= \1", text)
+    text = _OR_MORE.sub(r">= \1", with_whole_numbers(text))
+    text = _RANGE.sub(r"\1 – \2", text)  # else it is a code, as "555-1234"
     need = Need(text, find_roles(spec.fields))
     _read_languages(need)
     found = read_licence(text, need.roles.get("licence"))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 
+from languages.language import known_languages
 from reasoning.rules.records.phrases import HAN, PhraseMatch, is_common, tables
 from reasoning.rules.records.schema import AKIN, RecordReading, has, is_negated, nearest
 
@@ -16,6 +17,7 @@ SIGNS = {"$": "", "€": "", "≥": ">=", "≤": "<="}
 WHOLE_DATE = 10  # characters of a date with its day
 YEAR = re.compile(r"1\d{3}|20\d{2}|2100")
 SUPERLATIVE = ("most", "least", "order most", "order least")
+LEAST_ENDED = 5  # letters of a word that may end otherwise ("тысяча", "тысяч"); chosen
 LARGEST = sys.float_info.max  # JSON has no infinity
 
 
@@ -35,11 +37,12 @@ def read_numbers(reading: RecordReading) -> None:
             value, high = _value(one), None
             if op == "=" and _limits(reading, place, value):
                 continue
+            if op == "between" and (last := nearest(reading, marks[-1], ("number", "date"))):
+                high = _value(reading.matches[last])
+                marks.append(last)
             name = _field_of_number(reading, place, marks, value)
             if op == "between":
-                last = nearest(reading, marks[-1], ("number", "date"))
-                op, high = "<=", _value(reading.matches[last]) if last is not None else None
-                marks += [last] if last is not None else []
+                op = "<="
                 if isinstance(high, str) and isinstance(value, float) and len(high) == WHOLE_DATE:
                     # "From 1 to 13 February 2026": the month is that of both.
                     value, name = f"{high[:8]}{int(value):02d}", next(iter(schema.dates), None)
@@ -142,6 +145,41 @@ def _value(one: PhraseMatch) -> float | str:
         except ValueError:
             found = float(re.sub(r"\D", "", text))
     return min(found, LARGEST)
+
+
+def with_whole_numbers(text: str) -> str:
+    """Write out numbers with a word for thousands or more: "5k", "10 тыс.", "1万"."""
+
+    def written(match: re.Match[str]) -> str:
+        word = match["scale"].casefold()
+        factor = next(many for scale, many in _scales() if word.startswith(scale))
+        return f"{float(match['number'].replace(',', '.')) * factor:.0f}"
+
+    return _scaled().sub(written, text)
+
+
+@cache
+def _scales() -> list[tuple[str, int]]:
+    """Return the beginnings of words for thousands and more, the longest first."""
+    found = {"k": 1000}
+    for one in known_languages().values():
+        for word, many in one.read("claims").get("scales", {}).items():
+            if many >= 1000:
+                found[word if HAN.search(word) or len(word) < LEAST_ENDED else word[:-1]] = many
+    return sorted(found.items(), key=lambda one: -len(one[0]))
+
+
+@cache
+def _scaled() -> re.Pattern[str]:
+    words = "|".join(
+        rf"{word}\w*" if len(word) >= LEAST_ENDED - 1 and not HAN.search(word)
+        else word if HAN.search(word) else rf"{word}(?!\w)\.?"
+        for word, _ in _scales()
+    )  # fmt: skip
+    return re.compile(
+        rf"(?<![A-Za-z\d.,_])(?P<number>\d{{1,6}}(?:[.,]\d{{1,3}})?) ?(?P<scale>{words})",
+        re.IGNORECASE,
+    )
 
 
 def with_iso_dates(text: str) -> str:

@@ -26,7 +26,7 @@ Forms = frozenset[str]
 TOKEN = re.compile(
     rf"[\"“«„《「](?P<quoted>[^\"”»“》」]{{2,80}})[\"”»“》」]|(?P<decade>\d{{3}}0)(?:{_DECADES})"
     r"|(?P<date>\d{4}-(?:0\d|1[0-2])(?:-\d{2})?(?!\d))|(?P<number>\d+(?:[.,]\d+)*)(?!\w*[a-z-]\d)"
-    r"|(?P<han>[\u3400-\u9fff])|(?P<sign>[<>]=?|≥|≤|[$€]|[-–—~](?=\s?\d))"
+    r"|(?P<han>[\u3400-\u9fff])|(?P<sign>[<>]=?|≥|≤|[$€]|[-–—~](?=\s?\d|$))"
     r"|(?P<word>[^\W\d_\u3400-\u9fff][^\W_\u3400-\u9fff]*(?:['’ʼ_-][^\W_\u3400-\u9fff]+)*(?:\+\+|\#)?)"
 )
 POSSESSIVE = re.compile(r"['’]s$|['’]$")
