@@ -12,6 +12,7 @@ from reasoning.rules.answering.headings import headings_of
 from reasoning.rules.answering.relevance import Relevance, Sentence
 from reasoning.rules.lexicon import STEERING, Lexicon, lexicon
 from reasoning.rules.topic import content_runs, entities
+from reasoning.rules.values.versions import without_versions
 from reasoning.types import Nearest
 
 LEAST = 0.25  # share of the question's words that a sentence or its heading must say; by hand
@@ -101,12 +102,19 @@ def _better(
     near: Sentence | None,
     answers: Callable[[SubQuestion], bool],
 ) -> str:
-    """Return a question that the evidence answers: about a name it says, or the nearest section."""
+    """Return a question that the evidence answers: of any version, of a name, or of a section."""
+    plain = without_versions(question.text, question.language)
+    if plain != question.text and answers(
+        question.model_copy(update={"text": plain, "query": plain})
+    ):
+        return plain
     words = lexicon(question.language)
     topics = [one for one in entities(question.text, words) if one not in lacking]
     if near is not None:
         topics += [NUMBERED.sub("", one) for one in headings_of(near.evidence) if one][:1]
     for topic in list(dict.fromkeys(filter(None, topics)))[:TRIES]:
+        if topic.endswith(("?", "？")):  # a heading that asks is a question itself
+            return topic
         update = {"text": topic, "query": topic, "wants": "topic"}
         if answers(question.model_copy(update=update)):
             return words.message("about_topic").format(topic=topic)

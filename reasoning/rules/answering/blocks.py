@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from core.language.passages import CODE_KIND, ITEM, TABLE, Span, spans_of
+from core.language.passages import CODE_KIND, FENCED, ITEM, TABLE, Span, spans_of
 from core.types import Claim, Evidence
 from reasoning.rules.lexicon import Lexicon, lexicon
 
@@ -130,7 +130,13 @@ def steps_in(text: str) -> Span | None:
     before = text[: found[0].start()].rstrip()
     start = before.rfind("\n") + 1 if before.endswith(COLONS) else found[0].start()
     end = text.find("\n\n", found[-1].end())
-    return start, len(text.rstrip()) if end < 0 else end
+    end = len(text.rstrip()) if end < 0 else end
+    if text[:end].rstrip().endswith(COLONS):  # what the last step announces belongs to it
+        code = FENCED.match(text, len(text) - len(text[end:].lstrip()))
+        if code is not None:
+            return start, code.end()
+        end = len(text[: found[-1].start()].rstrip()) if len(found) > 1 else end
+    return start, end
 
 
 def keeps_lines(text: str) -> bool:

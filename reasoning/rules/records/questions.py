@@ -37,7 +37,10 @@ def read_values(reading: RecordReading) -> None:
     for place, one in enumerate(reading.matches):
         if place in reading.used or not one.is_a("value", "flag"):
             continue
-        if one.is_a("count", "list", "not", "filler", "per") and not one.is_a("flag"):
+        states = one.is_a("filler") and any(
+            reading.schema.canonical[m.name] == "status" for m in one.of("value")
+        )
+        if one.is_a("count", "list", "not", "filler", "per") and not (one.is_a("flag") or states):
             continue
         after = nearest(reading, place, ("field",)) if one.is_a("average", "sum") else None
         named = reading.matches[after].of("field") if after is not None else ()
@@ -261,7 +264,7 @@ def _read(
     _asked(reading)
     guessed = sum(one["field"] == ANY_FIELD for one in reading.where)
     arguments = _arguments(reading, unknown, guessed)
-    if beside_prose and not (reading.aggregate != "list" or _lists(reading)):
+    if beside_prose and not (reading.aggregate != "list" or _lists(reading) or reading.verified):
         return None
     if arguments is not None and _looks_up(reading) and schema.is_within:
         return None  # the row itself is in the text, and says so better
@@ -351,8 +354,26 @@ def _asked(reading: RecordReading) -> None:
         reading.shown.append([*hints, *schema.dates][0])
 
 
+def _verified(reading: RecordReading) -> bool:
+    """Ask a record that is named for the fields of what else is said: "is the Teal in repair?"."""
+    fields, where = reading.schema.fields, reading.where
+    naming = [
+        one
+        for one in where
+        if one["op"] == "=" and one["field"] in fields and reading.schema.names(one["field"])
+    ]
+    others = [one["field"] for one in where if one not in naming]
+    plain = reading.aggregate == "list" and reading.order is None and not has(reading, *WANT)
+    if not (plain and naming and others) or ANY_FIELD in others:
+        return False
+    reading.where = naming
+    reading.shown += [one for one in others if one not in reading.shown]
+    return True
+
+
 def _arguments(reading: RecordReading, unknown: bool, guesses: int) -> dict[str, Any] | None:
     schema = reading.schema
+    reading.verified = _verified(reading)
     sure_of = any(one["op"] != "has" and one["field"] != ANY_FIELD for one in reading.where)
     counted = reading.aggregate != "list" or reading.order is not None
     listed = has(reading, *WANT)
@@ -361,7 +382,8 @@ def _arguments(reading: RecordReading, unknown: bool, guesses: int) -> dict[str,
     everything = listed and noun and not reading.shown and not unknown
     left = [one for place, one in enumerate(reading.matches) if place not in reading.used]
     if (
-        not (reading.sure and (signal or everything) and (counted or listed or noun))
+        not (reading.sure and (signal or everything))
+        or not (counted or listed or noun or reading.verified)
         or has(reading, "how")
         or any(one.is_a(*BINDING) for one in left)
         or guesses > (MOST_GUESSES if schema.prose else NEAR)

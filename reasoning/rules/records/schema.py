@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import islice
 from os.path import commonprefix
 from typing import Any
 
+from core.language.analysis import terms
 from core.metadata import humanise
 from core.types import FieldInfo, RecordTable, ToolSpec
 from languages.language import known_languages
@@ -67,6 +68,11 @@ def _canonical_phrases() -> Phrases:
     return Phrases([*listed, *plurals(listed)])
 
 
+def word_stem(word: str) -> str:
+    """Return the stem of an English word, itself where it is none."""
+    return next(iter(terms(word, "en")), word)
+
+
 def label_of(name: str) -> str:
     """Return the name of a field in words: "metadata.num_pages" is "num pages"."""
     return humanise(name.rsplit(".", 1)[-1])
@@ -91,6 +97,18 @@ def spelled_in_cyrillic(word: str) -> Iterator[str]:
 def file_words(file: str) -> str:
     """Return the name of a file in words, without its folder and ending."""
     return humanise(file.rsplit("/", 1)[-1].rsplit(".", 1)[0]).casefold()
+
+
+def _without_unit(label: str) -> str:
+    """Leave out the unit that ends a label: "day rate eur" is the day rate."""
+    rest, _, last = label.rpartition(" ")
+    return rest if last.casefold() in _units() else label
+
+
+@cache
+def _units() -> frozenset[str]:
+    units = (one.read("claims").get("units", ()) for one in known_languages().values())
+    return frozenset(str(name) for listed in units for unit in listed for name in unit)
 
 
 def is_date(info: FieldInfo) -> bool:
@@ -161,9 +179,22 @@ class RecordSchema:
                 if (shared := len(commonprefix([label, word]))) >= least:
                     near.append((-shared, Meaning("field", name, AKIN)))
         found = [meaning for _, meaning in sorted(near, key=lambda pair: pair[0])]
+        found += self._stems.get(word_stem(word), ()) if not one.meanings else ()
         if not near and not self.prose and not one.meanings:  # which has many words alike
             found = [*self.phrases.corrected(word)]
         return replace(one, meanings=tuple(dict.fromkeys((*one.meanings, *found))))
+
+    @cached_property
+    def _stems(self) -> dict[str, list[Meaning]]:
+        """Return the values of one word of the fields with few, by stem: "repaired" is "repair"."""
+        found: dict[str, list[Meaning]] = {}
+        for info in self.spec.fields:
+            known = info.values <= len(info.examples) and self.canonical[info.name] != "title"
+            for value in info.examples if known and not self.numeric(info.name) else ():
+                if value.isalpha() and value.isascii():
+                    meaning = Meaning("value", info.name, value)
+                    found.setdefault(word_stem(value.casefold()), []).append(meaning)
+        return found
 
     def named_values(self, text: str) -> list[dict[str, str]]:
         """Return a condition for each field of which a text names a value."""
@@ -230,7 +261,8 @@ class RecordSchema:
             known = self.canonical[info.name]
             # "Price (£)" is called the price, too.
             bare = re.sub(r"\s*\([^()]*\)", "", label_of(info.name)).strip()
-            listed = [(one, meaning) for one in dict.fromkeys((label_of(info.name), bare)) if one]
+            ways = dict.fromkeys((label_of(info.name), bare, _without_unit(bare)))
+            listed = [(one, meaning) for one in ways if one]
             listed += [(str(text), meaning) for text in tables()["fields"].get(known, ())]
             if not known:  # "song" of an order, which is no field of every collection
                 kinds = [g for kind, g in tables()["tables"].items() if kind not in GENERAL_KINDS]
@@ -330,6 +362,7 @@ class RecordReading:
     adds: str | None = None
     named: bool = False
     sure: bool = True
+    verified: bool = False  # it asks whether a record that is named has a value
     passed_over: int = 0
 
     def add(self, place: int, name: str, op: str, value: object) -> None:

@@ -38,20 +38,35 @@ def without_edition(text: str, language: str, evidence: Sequence[Evidence]) -> s
 
     "How do I open a stream in Zephyr 1.4?" asks how one opens a stream.
     """
-    words = cues(language)
-    before = rf"(?:{words.alternatives('version_before')}\s+)?"
     own = [re.escape(one) for one in frameworks_named(text, evidence)]
     numbers = [
-        re.escape(one)
+        one
         for one in versions_in(text, language)
         if any(item.version and not is_other_version(one, language, item) for item in evidence)
     ]
-    version = rf"(?:{words.alternatives('version')}\s*)?v?(?:{'|'.join(numbers)})(?![\w.]\w)"
-    name = rf"(?<!\w)(?:{'|'.join(own)})(?![\w.]\w)"
+    version, name = _written(numbers, language), rf"(?<!\w)(?:{'|'.join(own)})(?![\w.]\w)"
     for one in ([rf"{name}\s*{version}"] if own and numbers else []) + (
         [version] if numbers else []
     ) + ([name] if own else []):  # fmt: skip
-        text = re.sub(rf"{before}{one}", " ", text, flags=re.IGNORECASE)
+        text = _removed(text, language, one)
+    return text
+
+
+def without_versions(text: str, language: str) -> str:
+    """Take out the versions that a text names."""
+    numbers = versions_in(text, language)
+    return _removed(text, language, _written(numbers, language)) if numbers else text
+
+
+def _written(numbers: Sequence[str], language: str) -> str:
+    one_of = "|".join(map(re.escape, numbers))
+    return rf"(?:{cues(language).alternatives('version')}\s*)?v?(?:{one_of})(?![\w.]\w)"
+
+
+def _removed(text: str, language: str, pattern: str) -> str:
+    """Take a pattern out of a text with the preposition before it."""
+    before = rf"(?:{cues(language).alternatives('version_before')}\s+)?"
+    text = re.sub(f"{before}{pattern}", " ", text, flags=re.IGNORECASE)
     return " ".join(re.sub(r"\s+(?=[?.!,])", "", text).split())
 
 
