@@ -178,8 +178,13 @@ def _sentences(
         return []
     new = [one for one in ranked if (one.evidence.chunk_id, one.start) not in cited]
     if ranked and (not new or new[0].score < REPEAT_SHARE * ranked[0].score):
-        # What answered another part answers this one only where it speaks of all it names.
-        new = [one for one in ranked if len(wanted.matched(terms_before(one))) >= wanted.own]
+        # What answered another part answers this one where it speaks of all it names, or was read.
+        new = [
+            one
+            for one in ranked
+            if len(wanted.matched(terms_before(one))) >= wanted.own
+            or (one.read is not None and one.read > 0 and one.score >= SURE)
+        ]
     chosen, confidence = _best_row(new), _confidence(new)
     long = False
     if chosen:  # by how many sentences one takes with what it needs before it
