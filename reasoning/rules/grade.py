@@ -28,9 +28,9 @@ CHECKED_KINDS = ("number", "date")
 # Words say nothing across languages, so the meaning must be nearer the same than unrelated: of
 # questions that nothing answers 5 % pass so, 32 % without (n = 241), of others 78 and 94 %
 # (n = 440).
-# Where documents speak the language of the question, those of others must be nearer still, unless the
-# reader is sure: of 135 questions over mixed collections (XQuAD en-ru, en-zh, ru-en; articles it was
-# not trained on) 67 are answered by the right sentence instead of 33, of 60 about none 3 as before.
+# Where documents speak the language of the question, those of others must be nearer still, unless
+# the reader is sure: of 135 questions over mixed collections (XQuAD en-ru, en-zh, ru-en; articles
+# it did not learn) 67 are answered by the right sentence instead of 33, of 60 about none 3 as then.
 HALF_ALIKE, MORE_ALIKE, SURE_ACROSS = 0.5, 0.8, 4.0
 # Where the reader's own log odds are lower, and less than this share of a question's words besides
 # names is found, nothing answers. Of 180 questions of six collections 3 more are answered rightly
