@@ -18,7 +18,7 @@ from core.errors import CallerError, shorten
 from core.question import checked_question
 from core.settings import Settings
 from core.types import ToolSpec, place_of
-from reasoning.planning.compiler import render_operation
+from display.steps import operation_text, tool_name
 from reasoning.planning.files import PlanFile, load_plan
 from reasoning.planning.slots import filled
 from serve.searching import SEARCHES, describe_passages, find_passages
@@ -59,9 +59,9 @@ def ask(
     filters = options.filters
     settings = options.settings(stream)
     auth = options.auth
-    watching = Watching(steps=steps, quiet=as_json)
     check = options.check_collections
     question = given_text(question)
+    watching = Watching(steps=steps, quiet=as_json, question=question)
     with (
         watching,
         opened(settings, answers=True, check=check) as session,
@@ -169,12 +169,13 @@ def _proposed(
 def _print_plan(made: PlanFile, about: dict[str, Any]) -> None:
     out = stdout()
     count = len(made.plan.questions)
+    language = made.plan.questions[0].language
     named = f"{count} question{'s' if count > 1 else ''}"
     out.print(f"[bold]{named}[/bold] [dim]{about['kind']} · {about['reasoner']}[/dim]\n")
     for item in made.plan.questions:
         name = shorten(f"{item.id} → {item.slot}" if item.slot else item.id)
         after = shorten(f" after {', '.join(item.deps)}") if item.deps else ""
-        tools = ", ".join(call.tool for call in item.calls)
+        tools = ", ".join(dict.fromkeys(tool_name(call.tool, language) for call in item.calls))
         out.print(
             f"  [cyan]{escape(name)}[/cyan] {escape(shorten(filled(item.text, {}), SHOWN_CHARS))}"
             f"[dim]{escape(f' · {after}' if after else '')}{escape(f' · {tools}' if tools else '')}"
@@ -182,7 +183,7 @@ def _print_plan(made: PlanFile, about: dict[str, Any]) -> None:
         )
     out.print("\n[bold]Operations[/bold]")
     for operation in made.operations:
-        out.print("  " + escape(render_operation(operation)))
+        out.print("  " + escape(operation_text(operation, language)))
     out.print("\n[bold]Picture[/bold]")
     out.print(plan_tree(made.plan))
     for warning in about["warnings"]:

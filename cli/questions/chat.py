@@ -218,7 +218,7 @@ def chat(
                 if not name:
                     checked_question(question, session.settings)  # no empty one is begun
                     name = session.runs.create_conversation(auth.tenant, auth.user, named).id
-                watching = Watching(steps=steps, quiet=False)
+                watching = Watching(steps=steps, quiet=False, question=question)
                 with watching, claimed(auth, name), interruptible() as cancelled:
                     run = session.ask(
                         question,

@@ -28,7 +28,9 @@ from rich.text import Text
 from cli.server.running import running
 from cli.terminal.answer import AnswerPrinter, shortened, step_line
 from cli.terminal.output import check_interrupted, counted, stderr
+from core.language.detect import detect_language
 from core.trace import Step, StreamEvent
+from display.steps import step_text
 from ingest.summary import Tally
 from models.chat.types import ModelCancelled
 
@@ -217,8 +219,9 @@ class Watching:
     The moving line gives way to the first sentence of the answer.
     """
 
-    def __init__(self, *, steps: bool, quiet: bool) -> None:
+    def __init__(self, *, steps: bool, quiet: bool, question: str = "") -> None:
         """Show nothing with `quiet` but the steps, if they are asked for."""
+        self._language = detect_language(question)
         self._err = stderr()
         self._steps = steps
         self._printer = None if quiet else AnswerPrinter()
@@ -239,10 +242,10 @@ class Watching:
         """Show one finished step."""
         check_interrupted()
         if self._steps:
-            self._err.print(step_line(step))
+            self._err.print(step_line(step, self._language))
         elif self._moving is not None and step.node in NEXT:
-            detail = shortened(step.decision, DETAIL)
-            line = f"{NEXT[step.node]}… [dim]{step.node}: {escape(detail)}[/dim]"
+            detail = shortened(step_text(step, self._language), DETAIL)
+            line = f"{NEXT[step.node]}… [dim]{escape(detail)}[/dim]"
             self._spinner.update(text=Text.from_markup(line))
 
     def stream(self, event: StreamEvent) -> None:
