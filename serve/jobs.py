@@ -11,7 +11,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from core.errors import CallerError, CarrelError, DocumentError
 from core.settings import Settings
 from ingest.connectors.address import folder_of
 from ingest.connectors.watching import FolderWatch
-from ingest.loaders.formats import format_of, refusal
+from ingest.loaders.formats import checked_file_name
 from serve.errors import Busy, NotFound, failure_of, new_id
 from serve.ingest_jobs import AGAIN, INGEST_ATTEMPTS, NEWER, JobStopped, ingest_paths
 from serve.runs.pool import RETRY_SECONDS
@@ -36,7 +35,6 @@ from stores.runlog.sources import SourceRow
 from stores.sqlite.permissions import WriteAccess
 
 TREE = "tree"  # the stage in which a tree is built
-NAME_BYTES = 200  # of a file's name: file systems take 255, the rest is room for suffixes
 UNSEEN = (
     "its sender is none of its readers and can neither replace nor delete it: sent again, it is"
     " kept beside this one"
@@ -71,21 +69,6 @@ def ingest_upload(
         row.notes.append(UNSEEN)
     if lost:  # a file of several documents
         row.notes.append(f"{len(lost)} of its documents were not taken; {lost[0][0]}: {lost[0][1]}")
-
-
-def checked_file_name(name: str) -> str:
-    """Return the name of an upload when it is a plain one of a known format, or say why not."""
-    with suppress(UnicodeEncodeError):
-        plain = name.isprintable() and not set(name) & set("/\\:") and not name.startswith(".")
-        if plain and 0 < len(name.encode()) <= NAME_BYTES and name == name.strip():
-            if format_of(name) is None:
-                raise DocumentError(refusal(name), value=name)
-            return name
-    raise CallerError(
-        f"a file name has 1 to {NAME_BYTES} bytes, no folder, and does not begin with a dot",
-        value=name,
-        hint="rename the file",
-    )
 
 
 JOBS_KEPT = 1000  # ended uploads and deletions of one tenant that stay listed; chosen, not measured

@@ -15,6 +15,7 @@ from cli.terminal.output import given_text, print_json, stdout, warn
 from cli.terminal.progress import Watching, interruptible
 from core.budget import Usage
 from core.errors import CallerError, shorten
+from core.language.detect import detect_language
 from core.question import checked_question
 from core.settings import Settings
 from core.types import ToolSpec, place_of
@@ -60,13 +61,14 @@ def ask(
     settings = options.settings(stream)
     auth = options.auth
     check = options.check_collections
-    question = given_text(question)
-    watching = Watching(steps=steps, quiet=as_json, question=question)
+    watching = Watching(steps=steps, quiet=as_json)
     with (
         watching,
         opened(settings, answers=True, check=check) as session,
         interruptible() as cancelled,
     ):
+        question = given_text(question)  # here, since a server may have to read it
+        watching.language = detect_language(question)
         named, given = options.collections_in(session), None
         if plan is not None:
             given = load_plan(plan, settings, lambda: session.tools(auth, named).specs(auth))
@@ -222,8 +224,8 @@ def search(
     if pipeline not in SEARCHES:
         raise CallerError(f"--pipeline is one of {', '.join(SEARCHES)}", value=pipeline)
     settings = options.settings()
-    query = given_text(query)
     with opened(settings, check=options.check_collections) as session:
+        query = given_text(query)  # here, since a server may have to read it
         named = options.collections_in(session)
         wanted = (storable(query), named, pipeline, k, options.filters)
         found = describe_passages(session, find_passages(session, options.auth, *wanted))

@@ -28,7 +28,6 @@ from rich.text import Text
 from cli.server.running import running
 from cli.terminal.answer import AnswerPrinter, shortened, step_line
 from cli.terminal.output import check_interrupted, counted, stderr
-from core.language.detect import detect_language
 from core.trace import Step, StreamEvent
 from display.steps import step_text
 from ingest.summary import Tally
@@ -219,9 +218,12 @@ class Watching:
     The moving line gives way to the first sentence of the answer.
     """
 
-    def __init__(self, *, steps: bool, quiet: bool, question: str = "") -> None:
-        """Show nothing with `quiet` but the steps, if they are asked for."""
-        self._language = detect_language(question)
+    def __init__(self, *, steps: bool, quiet: bool) -> None:
+        """Show nothing with `quiet` but the steps, if they are asked for.
+
+        Steps are described in `language`, which may be set later.
+        """
+        self.language = ""
         self._err = stderr()
         self._steps = steps
         self._printer = None if quiet else AnswerPrinter()
@@ -242,9 +244,9 @@ class Watching:
         """Show one finished step."""
         check_interrupted()
         if self._steps:
-            self._err.print(step_line(step, self._language))
+            self._err.print(step_line(step, self.language))
         elif self._moving is not None and step.node in NEXT:
-            detail = shortened(step_text(step, self._language), DETAIL)
+            detail = shortened(step_text(step, self.language), DETAIL)
             line = f"{NEXT[step.node]}… [dim]{escape(detail)}[/dim]"
             self._spinner.update(text=Text.from_markup(line))
 
