@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from app.session import Session
@@ -23,6 +23,7 @@ from core.errors import CallerError, CarrelError, DocumentError
 from core.settings import Settings
 from ingest.connectors.address import folder_of
 from ingest.connectors.watching import FolderWatch
+from ingest.discover import SourceFile
 from ingest.loaders.formats import checked_file_name
 from serve.errors import Busy, NotFound, failure_of, new_id
 from serve.ingest_jobs import AGAIN, INGEST_ATTEMPTS, NEWER, JobStopped, ingest_paths
@@ -55,7 +56,7 @@ def ingest_upload(
     target = session.intake.open_collection(row.tenant, row.collection, None)
     summary = session.ingest(
         target,
-        [path],
+        [SourceFile(path, row.name)],
         acl=row.roles,
         progress=progress,
         renames=False,  # an upload's own file is gone when it is done
@@ -324,7 +325,7 @@ class Jobs:
 
     def _path(self, row: JobRow) -> Path:
         """Return the path of an upload, in a folder of its own, so that no name reaches another."""
-        return self._uploads / row.id / row.name
+        return self._uploads / row.id / PurePosixPath(row.name).name
 
     def _find_loss(self, row: JobRow) -> str:
         path = self._path(row)

@@ -142,7 +142,7 @@ def _check_input(paths: list[Path], name: str, *, alone: bool) -> None:
 def _spooled(name: str, most_mb: int) -> Iterator[list[SourceFile]]:
     """Keep standard input as a file for as long as it is read; raises CallerError."""
     with TemporaryDirectory(prefix="carrel-") as folder:
-        path, size = Path(folder, name), 0
+        path, size = Path(folder, Path(name).name), 0
         with path.open("wb") as file:
             while piece := input_piece():
                 size += len(piece)

@@ -76,21 +76,27 @@ def refusal(name: str) -> str:
 
 
 NAME_BYTES = 200  # of a file's name: file systems take 255, the rest is room for suffixes
+PATH_BYTES = 800  # of a name with its folders; chosen
 
 
 def checked_file_name(name: str) -> str:
     """Return the name of what is sent when it is a plain one of a known format, or say why not."""
     with suppress(UnicodeEncodeError):
-        plain = name.isprintable() and not set(name) & set("/\\:") and not name.startswith(".")
-        if plain and 0 < len(name.encode()) <= NAME_BYTES and name == name.strip():
+        if len(name.encode()) <= PATH_BYTES and all(map(_is_plain, name.split("/"))):
             if format_of(name) is None:
                 raise DocumentError(refusal(name), value=name)
             return name
+    rule = f"a file and its folders, with / between, have names of 1 to {NAME_BYTES} bytes"
     raise CallerError(
-        f"a file name has 1 to {NAME_BYTES} bytes, no folder, and does not begin with a dot",
+        f"{rule} ({PATH_BYTES} in all), without \\ and :, and do not begin with a dot",
         value=name,
         hint="rename the file",
     )
+
+
+def _is_plain(part: str) -> bool:
+    plain = part.isprintable() and not set(part) & set("\\:") and not part.startswith(".")
+    return plain and 0 < len(part.encode()) <= NAME_BYTES and part == part.strip()
 
 
 def known_formats() -> str:

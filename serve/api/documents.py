@@ -124,7 +124,9 @@ async def upload(
     request: Request,
     auth: DocumentWriter,
     services: Services,
-    name: Annotated[str, Query(max_length=200, description="File name, which says its format.")],
+    name: Annotated[
+        str, Query(max_length=800, description="File name, which says its format; / after folders.")
+    ],
     collection: CollectionName = "default",
     role: Annotated[list[str] | None, Query(max_length=50, description="Who may read it.")] = None,
 ) -> dict[str, Any]:
