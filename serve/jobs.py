@@ -66,7 +66,8 @@ def ingest_upload(
     lost = [(item.path, item.reason) for item in (*summary.failed, *summary.left_out)]
     if lost and not summary.documents:
         raise DocumentError("the document could not be read", value=lost[0][1])
-    if row.roles and not row.roles & auth.principals:
+    readers = row.roles or frozenset(session.intake.default_access(target))
+    if readers and not readers & auth.principals:
         row.notes.append(UNSEEN)
     if lost:  # a file of several documents
         row.notes.append(f"{len(lost)} of its documents were not taken; {lost[0][0]}: {lost[0][1]}")

@@ -74,7 +74,7 @@ function readersField(me) {
   const id = freshId("readers");
   const other = el("input", { class: "other-role", maxlength: 64, spellcheck: "false", "aria-label": "Name of the role", placeholder: "role", size: 12, hidden: true });
   const choose = el("select", { id, onchange: () => { other.hidden = choose.value !== OTHER; if (!other.hidden) other.focus(); } },
-    el("option", { value: "" }, `Everyone in ${me.tenant}`),
+    el("option", { value: "" }, `Everyone in ${me.tenant}, or the collection’s default`),
     me.roles.map((role) => el("option", { value: role }, `Role ${role}`)),
     el("option", { value: OTHER }, "Another role…"));
   return {
