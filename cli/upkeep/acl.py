@@ -107,7 +107,7 @@ def default_readers(
         typer.Option("--acl", help="Who may read it: a role or user:NAME; repeat for more."),
     ] = None,
     everyone: Annotated[
-        bool, typer.Option("--everyone", help="Let the whole tenant read what comes later.")
+        bool, typer.Option("--everyone", help="Open it to the whole tenant.")
     ] = False,
     tenant: Tenant = DEFAULT_TENANT,
     data: Data = None,
@@ -115,7 +115,7 @@ def default_readers(
 ) -> None:
     """Show or replace who may read what is ingested later without a list of its own.
 
-    What is there keeps its list. A collection that does not exist yet is made.
+    What is there keeps its list. A missing collection is made.
     """
     readers = _readers(acl, everyone) if acl or everyone else None
     settings = settings_from(data)
