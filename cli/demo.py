@@ -15,6 +15,7 @@ from cli.terminal.output import stdout
 from cli.upkeep.ingest import print_summary, run_ingest
 from core.auth import AuthContext
 from core.errors import OperatorError
+from core.language.detect import detect_language
 from core.trace import Step
 from stores.sqlite.schema import FORMAT
 
@@ -81,7 +82,7 @@ def _ask_all(folder: Path) -> None:
             out.print(f"\n[bold]{number}. {escape(question)}[/bold] [dim]({what})[/dim]")
 
             def show(step: Step) -> None:
-                out.print(step_line(step))
+                out.print(step_line(step, detect_language(question)))  # noqa: B023 - ends before the next
 
             run = session.ask(question, auth, collection, on_step=show)
             out.print()

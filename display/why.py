@@ -13,6 +13,7 @@ from core.metadata import ANY, ROW
 from core.trace import RunRecord, spent_of_limit
 from core.types import LIMITS, Evidence, StopReason
 from display.html import line
+from display.steps import tool_name
 
 ENOUGH = 2  # the least grade that answers, as the graph has it
 NAMED = 3  # sources, values and filters that a sentence names; chosen
@@ -55,7 +56,7 @@ class _Reasons:
         self._run, self._trail = run, run.trail
         self._answer, self._evidence = run.answer, run.evidence
         tools = dict.fromkeys(step.tool for step in run.trail if step.tool)
-        self._tools = ", ".join(tools) or "–"
+        self._tools = ", ".join(tool_name(one, language) for one in tools) or "–"
 
     def ending(self) -> tuple[str, str, list[str]]:
         """Return the cause, the node whose step shows it, and the parts that say it."""

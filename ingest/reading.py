@@ -320,6 +320,8 @@ class Reader:
                 continue
             if item.unseen:
                 self._summary.unseen[source.relative] += item.unseen
+            if item.pictures:
+                self._summary.pictures[source.relative] += item.pictures
             document = clean_document(item, plain=self._reading.settings.library.drop_links)
             document = without_hidden_orders(document)
             problem = self._unusable(document, file)

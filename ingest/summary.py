@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ingest.discover import SourceFile, size_of
+from ingest.loaders.tesseract import HINT
 from ingest.types import LoadFailure
 from stores.sqlite.files import LeftOutRow
 
@@ -20,7 +21,7 @@ class Summary:
 
     `others` is how many more files the folders hold, of formats that are not read.
     `notes` say what was done otherwise than the settings ask; `unseen` counts by file the pieces of
-    text that its readers do not see, and that were not read.
+    text that its readers do not see, and that were not read, `pictures` those that lack OCR.
     """
 
     files: int = 0
@@ -33,17 +34,22 @@ class Summary:
     left_out: list[LoadFailure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unseen: Counter[str] = field(default_factory=Counter)
+    pictures: Counter[str] = field(default_factory=Counter)
     documents: int = 0
     chunks: int = 0
     seconds: float = 0.0
 
     def note_unseen(self) -> list[str]:
-        """Say which text was not read, since readers of its files do not see it."""
-        if not self.unseen:
-            return []
-        count, files = self.unseen.total(), len(self.unseen)
-        named = f"in {files} files, the first '{next(iter(self.unseen))}'"
-        return [f"{count} pieces of text {named}, are hidden from its readers and were not read"]
+        """Say which text was not read: its readers do not see it, or it is in pictures."""
+        notes = []
+        for counts, what, why in (
+            (self.unseen, "pieces of text", "are hidden from its readers and were not read"),
+            (self.pictures, "pictures", f"were not read; {HINT}"),
+        ):
+            if counts:
+                named = f"in {len(counts)} files, the first '{next(iter(counts))}'"
+                notes.append(f"{counts.total()} {what} {named}, {why}")
+        return notes
 
     @property
     def ok(self) -> bool:

@@ -32,7 +32,8 @@ class ParsedDocument(BaseModel):
     `document_id` is stable across runs (a record's own id, or the path below the ingested folder);
     `source` is what a person is shown (path, plus "#id" for a record); `fields` are a record's
     queryable fields, scalars or lists of scalars; `metadata` describes it; `unseen` counts
-    pieces of text that readers of the file do not see, and which are not in it.
+    pieces of text that readers of the file do not see, and which are not in it, and `pictures`
+    those that OCR would read, were it installed.
     """
 
     document_id: str
@@ -44,6 +45,7 @@ class ParsedDocument(BaseModel):
     fields: dict[str, Any] = Field(default_factory=dict)
     metadata: dict[str, Any] = Field(default_factory=dict)
     unseen: int = 0
+    pictures: int = 0
 
     @classmethod
     def of_file(

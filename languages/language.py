@@ -104,6 +104,12 @@ class Language(BaseModel):
         own = self.read("messages")
         return own if self.code == FALLBACK else {**find_language(FALLBACK).messages, **own}
 
+    @cached_property
+    def steps(self) -> dict[str, dict[str, str]]:
+        """Return what steps and operations are called, else in the fallback's words."""
+        own, others = self.read("steps"), find_language(FALLBACK).read("steps")
+        return {part: {**words, **own.get(part, {})} for part, words in others.items()}
+
     def read(self, name: str) -> dict[str, Any]:
         """Return what one of its files holds ("words", "messages" …), nothing where it has none."""
         return _read(self.folder / f"{name}.yaml")

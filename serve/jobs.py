@@ -11,10 +11,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from app.session import Session
@@ -24,7 +23,8 @@ from core.errors import CallerError, CarrelError, DocumentError
 from core.settings import Settings
 from ingest.connectors.address import folder_of
 from ingest.connectors.watching import FolderWatch
-from ingest.loaders.formats import format_of, refusal
+from ingest.discover import SourceFile
+from ingest.loaders.formats import checked_file_name
 from serve.errors import Busy, NotFound, failure_of, new_id
 from serve.ingest_jobs import AGAIN, INGEST_ATTEMPTS, NEWER, JobStopped, ingest_paths
 from serve.runs.pool import RETRY_SECONDS
@@ -36,7 +36,6 @@ from stores.runlog.sources import SourceRow
 from stores.sqlite.permissions import WriteAccess
 
 TREE = "tree"  # the stage in which a tree is built
-NAME_BYTES = 200  # of a file's name: file systems take 255, the rest is room for suffixes
 UNSEEN = (
     "its sender is none of its readers and can neither replace nor delete it: sent again, it is"
     " kept beside this one"
@@ -57,7 +56,7 @@ def ingest_upload(
     target = session.intake.open_collection(row.tenant, row.collection, None)
     summary = session.ingest(
         target,
-        [path],
+        [SourceFile(path, row.name)],
         acl=row.roles,
         progress=progress,
         renames=False,  # an upload's own file is gone when it is done
@@ -67,25 +66,11 @@ def ingest_upload(
     lost = [(item.path, item.reason) for item in (*summary.failed, *summary.left_out)]
     if lost and not summary.documents:
         raise DocumentError("the document could not be read", value=lost[0][1])
-    if row.roles and not row.roles & auth.principals:
+    readers = row.roles or frozenset(session.intake.default_access(target))
+    if readers and not readers & auth.principals:
         row.notes.append(UNSEEN)
     if lost:  # a file of several documents
         row.notes.append(f"{len(lost)} of its documents were not taken; {lost[0][0]}: {lost[0][1]}")
-
-
-def checked_file_name(name: str) -> str:
-    """Return the name of an upload when it is a plain one of a known format, or say why not."""
-    with suppress(UnicodeEncodeError):
-        plain = name.isprintable() and not set(name) & set("/\\:") and not name.startswith(".")
-        if plain and 0 < len(name.encode()) <= NAME_BYTES and name == name.strip():
-            if format_of(name) is None:
-                raise DocumentError(refusal(name), value=name)
-            return name
-    raise CallerError(
-        f"a file name has 1 to {NAME_BYTES} bytes, no folder, and does not begin with a dot",
-        value=name,
-        hint="rename the file",
-    )
 
 
 JOBS_KEPT = 1000  # ended uploads and deletions of one tenant that stay listed; chosen, not measured
@@ -341,7 +326,7 @@ class Jobs:
 
     def _path(self, row: JobRow) -> Path:
         """Return the path of an upload, in a folder of its own, so that no name reaches another."""
-        return self._uploads / row.id / row.name
+        return self._uploads / row.id / PurePosixPath(row.name).name
 
     def _find_loss(self, row: JobRow) -> str:
         path = self._path(row)

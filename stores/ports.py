@@ -401,6 +401,22 @@ class Intake(Protocol):
         file, and changes nothing.
         """
 
+    def default_access(self, collection: Collection) -> list[str]:
+        """Return who may read what comes into a collection without a list, empty for all."""
+
+    def set_default_access(
+        self,
+        collection: Collection,
+        acl: AbstractCollection[str],
+        *,
+        by: AuthContext,
+        log: AuditLog | None = None,
+    ) -> list[str]:
+        """Replace that list for files that come later, and return the one before.
+
+        What is there keeps its own, also when it is read again.
+        """
+
     def sweep_vectors(self) -> int:
         """Drop vectors that no chunk has where there may be some; return of how many texts.
 

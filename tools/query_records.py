@@ -24,6 +24,7 @@ from tools.types import ProfiledTool, ToolError, ToolResult
 
 MAX_ROWS = 100
 LISTED = 100  # fields in a hint
+MOST_VALUES = 12  # of a field that are named in place of one that it lacks; chosen
 MOST_NEAR = 40  # cards among which the records about a theme are
 # How like a theme a card must be, in its language and in another, and beside the likest: with these
 # .81 to .83 of the entries are about their theme (44 themes, two halves of a catalogue), .76 to .79
@@ -205,7 +206,11 @@ class QueryRecords(ProfiledTool):
             result.notes.append("no record has all words of the question")
             return result  # what no field is named for may be no value at all
         row = RecordRow(given.language, given.file)
-        row.counted(count, total, known, among, share=given.aggregate == "share")
+        absent = None if count else self._absent(scope, known)
+        if absent is not None:
+            row.lack(absent.field, absent.value, total, self._values_of(scope, absent.field))
+        else:
+            row.counted(count, total, known, among, share=given.aggregate == "share")
         if given.order_by is not None:
             row.say("down" if given.descending else "up", field=given.order_by)
         elif lists and len(listed) < count:
@@ -225,6 +230,26 @@ class QueryRecords(ProfiledTool):
         result.evidence = self._in_place(found, "; ".join(map(str, known)))
         result.total, result.hidden = count, len(rows) - len(listed)
         return result
+
+    def _absent(self, scope: RecordScope, where: list[Condition]) -> Condition | None:
+        """Return a condition on words that no record has, where the field has few other words.
+
+        A count of 0 would say of such a field what it does not know. Numbers and dates may be none.
+        """
+        for one in where:
+            words = one.op in ("=", "has") and isinstance(one.value, str)
+            if words and any(map(str.isalpha, str(one.value))) and not self._count(scope, [one]):
+                if self._values_of(scope, one.field):
+                    return one
+        return None
+
+    def _values_of(self, scope: RecordScope, field: str) -> list[str]:
+        """Return the values of a field, the most frequent first, none where they are many."""
+        groups = self._index.catalogue.group_records(
+            scope, [], field, adds=None, average=False, characters=False, limit=MOST_VALUES
+        )
+        found = [str(value) for value, _ in groups.counts]
+        return found if groups.values <= MOST_VALUES else []
 
     def _records(self, auth: AuthContext, file: str = "") -> RecordScope:
         return RecordScope(auth, self._index.collection.id, self._sources, file)
@@ -316,6 +341,11 @@ class RecordRow:
         )
         if share and total:
             self.say("share", share=f"{100 * count / total:.1f}")
+
+    def lack(self, field: str, value: object, total: int, values: Sequence[str]) -> None:
+        """Say that no record has a value, and which there are."""
+        shown = {"field": field, "value": value, "values": ", ".join(values)}
+        self.say("absent", total=total, file=self._file, **shown)
 
     def say(self, name: str, **values: object) -> None:
         """Say one of the things that the language has a message for."""

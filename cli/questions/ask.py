@@ -15,10 +15,11 @@ from cli.terminal.output import given_text, print_json, stdout, warn
 from cli.terminal.progress import Watching, interruptible
 from core.budget import Usage
 from core.errors import CallerError, shorten
+from core.language.detect import detect_language
 from core.question import checked_question
 from core.settings import Settings
 from core.types import ToolSpec, place_of
-from reasoning.planning.compiler import render_operation
+from display.steps import operation_text, tool_name
 from reasoning.planning.files import PlanFile, load_plan
 from reasoning.planning.slots import filled
 from serve.searching import SEARCHES, describe_passages, find_passages
@@ -59,14 +60,15 @@ def ask(
     filters = options.filters
     settings = options.settings(stream)
     auth = options.auth
-    watching = Watching(steps=steps, quiet=as_json)
     check = options.check_collections
-    question = given_text(question)
+    watching = Watching(steps=steps, quiet=as_json)
     with (
         watching,
         opened(settings, answers=True, check=check) as session,
         interruptible() as cancelled,
     ):
+        question = given_text(question)  # here, since a server may have to read it
+        watching.language = detect_language(question)
         named, given = options.collections_in(session), None
         if plan is not None:
             given = load_plan(plan, settings, lambda: session.tools(auth, named).specs(auth))
@@ -169,12 +171,13 @@ def _proposed(
 def _print_plan(made: PlanFile, about: dict[str, Any]) -> None:
     out = stdout()
     count = len(made.plan.questions)
+    language = made.plan.questions[0].language
     named = f"{count} question{'s' if count > 1 else ''}"
     out.print(f"[bold]{named}[/bold] [dim]{about['kind']} · {about['reasoner']}[/dim]\n")
     for item in made.plan.questions:
         name = shorten(f"{item.id} → {item.slot}" if item.slot else item.id)
         after = shorten(f" after {', '.join(item.deps)}") if item.deps else ""
-        tools = ", ".join(call.tool for call in item.calls)
+        tools = ", ".join(dict.fromkeys(tool_name(call.tool, language) for call in item.calls))
         out.print(
             f"  [cyan]{escape(name)}[/cyan] {escape(shorten(filled(item.text, {}), SHOWN_CHARS))}"
             f"[dim]{escape(f' · {after}' if after else '')}{escape(f' · {tools}' if tools else '')}"
@@ -182,7 +185,7 @@ def _print_plan(made: PlanFile, about: dict[str, Any]) -> None:
         )
     out.print("\n[bold]Operations[/bold]")
     for operation in made.operations:
-        out.print("  " + escape(render_operation(operation)))
+        out.print("  " + escape(operation_text(operation, language)))
     out.print("\n[bold]Picture[/bold]")
     out.print(plan_tree(made.plan))
     for warning in about["warnings"]:
@@ -221,8 +224,8 @@ def search(
     if pipeline not in SEARCHES:
         raise CallerError(f"--pipeline is one of {', '.join(SEARCHES)}", value=pipeline)
     settings = options.settings()
-    query = given_text(query)
     with opened(settings, check=options.check_collections) as session:
+        query = given_text(query)  # here, since a server may have to read it
         named = options.collections_in(session)
         wanted = (storable(query), named, pipeline, k, options.filters)
         found = describe_passages(session, find_passages(session, options.auth, *wanted))

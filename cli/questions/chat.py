@@ -50,6 +50,7 @@ from cli.terminal.progress import Watching, interruptible
 from cli.upkeep.forget import of_counts
 from core.auth import AuthContext
 from core.errors import AbsentError, CallerError
+from core.language.detect import detect_language
 from core.question import checked_question
 from core.types import place_of
 from stores.ports import RunLog
@@ -219,6 +220,7 @@ def chat(
                     checked_question(question, session.settings)  # no empty one is begun
                     name = session.runs.create_conversation(auth.tenant, auth.user, named).id
                 watching = Watching(steps=steps, quiet=False)
+                watching.language = detect_language(question)
                 with watching, claimed(auth, name), interruptible() as cancelled:
                     run = session.ask(
                         question,

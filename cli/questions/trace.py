@@ -30,12 +30,13 @@ from cli.terminal.answer import (
 )
 from cli.terminal.output import checked_out, plain_table, print_json, stdout, write_files
 from core.errors import CallerError
+from core.language.detect import detect_language
 from core.operations import operation_adapter
 from core.trace import RunRecord
 from core.types import Plan, SubQuestion
 from display.runs import run_page
+from display.steps import operation_text
 from display.why import explain
-from reasoning.planning.compiler import render_operation
 from stores.runlog.runs import changed_since
 
 NEWEST = 15  # runs, chosen to fit a screen
@@ -106,29 +107,29 @@ def print_runs(runs: Sequence[RunRecord]) -> None:
 
 def print_run(run: RunRecord) -> None:
     """Print the steps, the tool calls, the path and the answer of one run."""
-    out = _wide()
+    out, language = _wide(), detect_language(run.question)
     out.print(f"[bold]{escape(run.question)}[/bold]")
     out.print(
         f"[dim]{run.collection} · {run.pipeline} · {run.created_at}"
         f" · index version {run.index_version}[/dim]\n"
     )
-    out.print(step_table(run.trail))
+    out.print(step_table(run.trail, language))
     out.print("\n[bold]Tool calls[/bold]")
-    out.print(call_table(run.trail))
+    out.print(call_table(run.trail, language))
     if any(step.calls for step in run.trail):
         out.print("\n[bold]Model calls[/bold] [dim](tokens read, of them held from before)[/dim]")
         out.print(model_table(run.trail))
     if any(step.stages for step in run.trail):
         out.print("\n[bold]Stages of the searches[/bold]")
         out.print(stage_table(run.trail))
-    _print_plan(out, run.result.get("plan") or {})
+    _print_plan(out, run.result.get("plan") or {}, language)
     out.print("\n[bold]Path[/bold]")
     out.print(path_line(run.trail), markup=False)
     out.print()
     print_answer(run.result)
 
 
-def _print_plan(out: Console, plan: dict[str, Any]) -> None:
+def _print_plan(out: Console, plan: dict[str, Any], language: str) -> None:
     """Draw the plan of a run that asked more than one thing, and list the values it found."""
     operations = plan.get("operations") or []
     if len(operations) <= len(ONE_SEARCH):
@@ -141,7 +142,7 @@ def _print_plan(out: Console, plan: dict[str, Any]) -> None:
         out.print(f"[dim]found for {escape(held['question'])} in {held['evidence_id']}[/dim]")
     for held in operations:
         done = "●" if held["out"] in plan["ran"] or held["op"] == "SYNTHESIZE" else "○"
-        line = render_operation(operation_adapter.validate_python(held))
+        line = operation_text(operation_adapter.validate_python(held), language)
         out.print(f"  {done} {escape(line)}")
 
 

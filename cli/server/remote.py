@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 from rich.console import Console
 
-from cli.terminal.output import fail, stderr, stdout, typed_line
+from cli.terminal.output import fail, input_piece, stderr, stdout, typed_line
 from core.settings_sources import PREFIX, VARIABLE
 from serve.operator.frames import LOOPBACK, Channel, Frame, FrameError, enter
 from stores.lock import OwnedError, Owner
@@ -125,12 +126,14 @@ class _Talk:
             sys.stderr.write(frame["err"])
             sys.stderr.flush()
         elif "read" in frame:
-            self._send(**self._read(str(frame["read"])))
+            self._send(**self._read(lambda: typed_line(str(frame["read"]))))
+        elif "piece" in frame:
+            self._send(**self._read(lambda: base64.b64encode(input_piece()).decode()))
 
-    def _read(self, prompt: str) -> dict[str, Any]:
+    def _read(self, read: Callable[[], str]) -> dict[str, Any]:
         self._reading = True
         try:
-            return {"line": typed_line(prompt)}
+            return {"line": read()}
         except KeyboardInterrupt:
             return {"interrupt": True}
         finally:

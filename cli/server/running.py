@@ -29,6 +29,7 @@ class Host:
     paths: dict[Path, str] = field(default_factory=dict)
 
 
+STDIN = Path("-")  # where standard input may be given in place of a path
 _host: ContextVar[Host | None] = ContextVar("host", default=None)
 
 
@@ -96,7 +97,7 @@ def stream_of(command: Command, name: StreamName) -> TextIO:
 def placed(path: Path) -> Path:
     """Return where a path leads that was given from the folder a command was typed in."""
     here = _host.get()
-    if here is None or path.is_absolute():
+    if here is None or path.is_absolute() or path == STDIN:
         return path
     if path.parts[:1] == ("~",):
         return path.expanduser()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
@@ -14,6 +15,7 @@ from core.errors import shorten
 from core.trace import Step, StreamEvent
 from core.types import Plan, address_of, place_of
 from display.runs import visits
+from display.steps import step_name, step_text, tool_name
 
 
 class AnswerPrinter:
@@ -126,36 +128,36 @@ COLOURS = {
 }
 
 
+NAME_CELLS = 21  # of a terminal; most names of steps fit
 HIDDEN = {"language", "match"}  # the same for every call of a run
 
 
-def step_line(step: Step) -> str:
+def step_line(step: Step, language: str) -> str:
     """Describe one step on a line, for printing a run as it goes."""
     colour = COLOURS.get(step.node, "white")
-    what = f"{step.tool} → {step.decision}" if step.tool else step.decision
-    detail = _arguments(step.arguments) if step.tool else step.reason
-    place = f"[dim]{step.question_id:>3}[/dim] " if step.question_id else "    "
-    line = f"  [{colour}]{step.node:<16}[/{colour}]{place}{escape(what)}"
-    return f"{line} [dim]{escape(shortened(detail, 110))}[/dim]" if detail else line
+    name = step_name(step.node, language)
+    padded = name + " " * (NAME_CELLS - cell_len(name))
+    place = f"[dim]{step.question_id:>3}[/dim]" if step.question_id else "   "
+    text = escape(shortened(step_text(step, language), 160))
+    return f"  [{colour}]{padded}[/{colour}] {place} {text}"
 
 
-def step_table(trail: Sequence[Step]) -> Table:
+def step_table(trail: Sequence[Step], language: str) -> Table:
     """Return all steps as a table: what was decided, why, and how long it took."""
-    table = plain_table("#", "node", "for", "decision", "why", "ms")
+    table = plain_table("#", "step", "for", "what it did", "ms")
     for number, step in enumerate(trail, start=1):
-        why = f"{step.reason} (by the rules: {step.degraded})" if step.degraded else step.reason
+        text = shortened(step_text(step, language), 280)
         table.add_row(
             str(number),
-            f"[{COLOURS.get(step.node, 'white')}]{step.node}[/]",
+            f"[{COLOURS.get(step.node, 'white')}]{step_name(step.node, language)}[/]",
             step.question_id,
-            escape(shortened(f"{step.tool}: {step.decision}" if step.tool else step.decision, 80)),
-            escape(shortened(why, 200)),
+            escape(f"{text} (by the rules: {step.degraded})" if step.degraded else text),
             f"{step.ms:.1f}",
         )
     return table
 
 
-def call_table(trail: Sequence[Step]) -> Table:
+def call_table(trail: Sequence[Step], language: str) -> Table:
     """Return all tool calls as a table: what was asked, what was enforced, what came back."""
     table = plain_table("#", "tool", "asked", "enforced", "evidence (best first)")
     for number, step in enumerate(trail, start=1):
@@ -165,7 +167,7 @@ def call_table(trail: Sequence[Step]) -> Table:
         more = f" +{len(step.evidence) - 3}" if len(step.evidence) > 3 else ""
         table.add_row(
             str(number),
-            step.tool,
+            escape(tool_name(step.tool, language)),
             escape(shortened(_arguments(step.arguments), 160)),
             escape(filter_text(step.auth_filter)),
             best + more,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import sys
@@ -18,6 +19,8 @@ from rich.table import Table
 
 from cli.server.running import running, stream_of
 from core.errors import CallerError
+
+PIECE = 65_536  # bytes of the input taken at once, chosen
 
 
 def stdout() -> Console:
@@ -70,6 +73,14 @@ def read_line(prompt: str = "") -> str:
 def given_text(text: str) -> str:
     """Return a text that was given as an argument; "-" is all of the input."""
     return "".join(iter(read_line, "")) if text == "-" else text
+
+
+def input_piece() -> bytes:
+    """Return the next bytes of the input as they are, b"" at its end."""
+    command = running()
+    if command is None:
+        return sys.stdin.buffer.read(PIECE)
+    return base64.b64decode(command.read_line(piece=True))
 
 
 def complete_command(typed: str, state: int) -> str | None:

@@ -29,6 +29,7 @@ from cli.server.running import running
 from cli.terminal.answer import AnswerPrinter, shortened, step_line
 from cli.terminal.output import check_interrupted, counted, stderr
 from core.trace import Step, StreamEvent
+from display.steps import step_text
 from ingest.summary import Tally
 from models.chat.types import ModelCancelled
 
@@ -218,7 +219,11 @@ class Watching:
     """
 
     def __init__(self, *, steps: bool, quiet: bool) -> None:
-        """Show nothing with `quiet` but the steps, if they are asked for."""
+        """Show nothing with `quiet` but the steps, if they are asked for.
+
+        Steps are described in `language`, which may be set later.
+        """
+        self.language = ""
         self._err = stderr()
         self._steps = steps
         self._printer = None if quiet else AnswerPrinter()
@@ -239,10 +244,10 @@ class Watching:
         """Show one finished step."""
         check_interrupted()
         if self._steps:
-            self._err.print(step_line(step))
+            self._err.print(step_line(step, self.language))
         elif self._moving is not None and step.node in NEXT:
-            detail = shortened(step.decision, DETAIL)
-            line = f"{NEXT[step.node]}… [dim]{step.node}: {escape(detail)}[/dim]"
+            detail = shortened(step_text(step, self.language), DETAIL)
+            line = f"{NEXT[step.node]}… [dim]{escape(detail)}[/dim]"
             self._spinner.update(text=Text.from_markup(line))
 
     def stream(self, event: StreamEvent) -> None:

@@ -97,6 +97,48 @@ def show(
         stdout().print(escape(_line(found)))
 
 
+@app.command("default")
+def default_readers(
+    collection: Annotated[
+        str, typer.Option("--collection", "-c", help="The collection.", show_default=False)
+    ],
+    acl: Annotated[
+        list[str] | None,
+        typer.Option("--acl", help="Who may read it: a role or user:NAME; repeat for more."),
+    ] = None,
+    everyone: Annotated[
+        bool, typer.Option("--everyone", help="Open it to the whole tenant.")
+    ] = False,
+    tenant: Tenant = DEFAULT_TENANT,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show or replace who may read what is ingested later without a list of its own.
+
+    What is there keeps its list. A missing collection is made.
+    """
+    readers = _readers(acl, everyone) if acl or everyone else None
+    settings = settings_from(data)
+    with opened(settings, create=readers is not None) as session:
+        if (here := host()) is not None:
+            settings = here.session.settings  # a server's log has its key
+        if readers is None:
+            (found,) = _collections(session.catalogue, tenant, collection)
+            now, before = session.intake.default_access(found), None
+        else:
+            checked_name("collection", storable(collection))
+            found = session.intake.open_collection(checked_name("tenant", tenant), collection, None)
+            by = AuthContext(tenant=tenant, user=OPERATOR)
+            log = session.accounts.audit(settings) if settings.audit.enabled else None
+            before = session.intake.set_default_access(found, readers, by=by, log=log)
+            now = readers
+    if as_json:
+        print_json({"collection": collection, "default": now, "before": before})
+    else:
+        was = "" if before is None else f"; before: {_named(before)}"
+        stdout().print(escape(f"later documents of {collection}: {_named(now)}{was}"))
+
+
 def _readers(given: list[str] | None, everyone: bool) -> list[str]:
     """Return the readers that were named, each once; raises CallerError for none."""
     named = [part.strip() for one in storables(given) for part in one.split(",")]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,14 +23,16 @@ from cli.arguments import (
 )
 from cli.options import collection_to_fill, flags_from, opened, working
 from cli.server.access import record as record
-from cli.server.running import placed
-from cli.terminal.output import fail, print_json, stdout
+from cli.server.running import STDIN, placed, shown
+from cli.terminal.output import fail, input_piece, print_json, stdout
 from cli.terminal.progress import IngestBar
 from core.auth import checked_name, checked_principal
 from core.errors import CallerError, shorten
 from core.profile import load_profile
 from core.settings import load_settings
-from ingest.loaders.formats import known_formats
+from ingest.discover import SourceFile
+from ingest.loaders.formats import checked_file_name, known_formats
+from ingest.loaders.limits import MB
 from ingest.summary import Summary, Tally
 from stores.runlog.jobs import new_ingest
 from stores.sqlite.implementation import opened_catalogue
@@ -50,7 +55,9 @@ AccessList = Annotated[
 
 
 def ingest(
-    paths: Annotated[list[Path], path_argument("paths", "Files and folders.")],
+    paths: Annotated[
+        list[Path], path_argument("paths", "Files and folders; - reads one document from stdin.")
+    ],
     collection: FilledCollection = None,
     profile: Annotated[
         str | None,
@@ -62,6 +69,9 @@ def ingest(
     ] = None,
     tenant: Tenant = DEFAULT_TENANT,
     acl: AccessList = None,
+    name: Annotated[
+        str, typer.Option("--name", help="Name of the document on stdin; its ending says the type.")
+    ] = "",
     prune: Annotated[
         bool, typer.Option("--prune", help="Forget files of the collection that are not given.")
     ] = False,
@@ -75,6 +85,7 @@ def ingest(
 ) -> None:
     """Read files and folders into a collection; unchanged files are skipped."""
     collection = collection_to_fill(collection)
+    _check_input(paths, name, alone=not (prune or enqueue))
     if enqueue:
         job = _enqueued(
             paths, collection, profile, tenant, _readers(acl or []), prune, data, changes
@@ -90,6 +101,7 @@ def ingest(
         prune=prune,
         flags=flags_from(data, changes),
         quiet=as_json,
+        name=name,
     )
     if as_json:
         lists = {"failed": summary.failed, "left_out": summary.left_out}
@@ -107,9 +119,42 @@ def _elsewhere(path: Path) -> str:
     scheme, _, rest = str(path).partition(":/")
     if rest and scheme.isalpha():
         return "`carrel source add NAME ADDRESS`, then `carrel source sync NAME`, read an address"
-    if str(path) == "-":
-        return "write what comes from a pipe to a file, and give that"
     return "check the spelling"
+
+
+def _check_input(paths: list[Path], name: str, *, alone: bool) -> None:
+    """Raise CallerError where standard input is given no usable name, or a name no input."""
+    if STDIN not in paths:
+        if name:
+            rule = "--name names the document on standard input"
+            raise CallerError(rule, value=name, hint=f"give - as the path, not {shown(paths[0])}")
+    elif len(paths) > 1 or not alone:
+        rule = "standard input is one document, read at once"
+        raise CallerError(rule, value="-", hint="leave out other paths, --prune and --enqueue")
+    elif not name:
+        rule = "a document on standard input needs a name, whose ending says its type"
+        raise CallerError(rule, value="-", hint="add --name FILE.md")
+    else:
+        checked_file_name(name)
+
+
+@contextmanager
+def _spooled(name: str, most_mb: int) -> Iterator[list[SourceFile]]:
+    """Keep standard input as a file for as long as it is read; raises CallerError."""
+    with TemporaryDirectory(prefix="carrel-") as folder:
+        path, size = Path(folder, Path(name).name), 0
+        with path.open("wb") as file:
+            while piece := input_piece():
+                size += len(piece)
+                if size > most_mb * MB:
+                    rule = f"a document has at most {most_mb} MB (ingest.max_file_mb)"
+                    hint = "split it, or raise the limit with --set ingest.max_file_mb=N"
+                    raise CallerError(rule, value=name, hint=hint)
+                file.write(piece)
+        if not size:
+            rule = "standard input was empty"
+            raise CallerError(rule, value=name, hint="pipe a document into the command")
+        yield [SourceFile(path, name)]
 
 
 def _readers(acl: list[str]) -> str:
@@ -146,12 +191,13 @@ def run_ingest(
     flags: dict[str, Any],
     quiet: bool,
     alone: bool = False,
+    name: str = "",
 ) -> Summary:
     """Ingest and return the summary; progress is drawn on stderr unless quiet.
 
-    With `alone` it is never a server that does it.
+    With `alone` it is never a server that does it; with `name` standard input is the document.
     """
-    readers = _checked(paths, collection, tenant, acl)
+    readers = _checked([] if name else paths, collection, tenant, acl)
     loaded = load_profile(profile, placed) if profile else None
     settings, _ = load_settings(flags, loaded.settings if loaded else None)
 
@@ -159,11 +205,18 @@ def run_ingest(
     with (
         IngestBar(quiet, tally) as progress,
         opened(settings, create=True, needs_embedder=True, alone=alone) as session,
+        _spooled(name, settings.ingest.max_file_mb) if name else nullcontext(paths) as given,
         working(session, f"ingest into {collection}", quiet=quiet),
     ):
         target = session.intake.open_collection(tenant, collection, loaded)
         summary = session.ingest(
-            target, paths, acl=readers, progress=progress, prune=prune, tally=tally
+            target,
+            given,
+            acl=readers,
+            progress=progress,
+            prune=prune,
+            tally=tally,
+            renames=not name,
         )
         _record(session, target, summary, readers)
         return summary

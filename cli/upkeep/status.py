@@ -49,6 +49,10 @@ def collections(options: CallerOptions, as_json: Json = False) -> None:
     auth = options.auth
     with opened_catalogue(options.settings()) as kept:
         found = kept.catalogue.list_collections(auth)
+        for one in found:
+            of = kept.catalogue.collection(auth.tenant, one["name"])
+            if acl := kept.intake.default_access(of):
+                one["default_acl"] = acl
         warnings = _warnings(kept)
     if as_json:
         print_json({"collections": found, **warnings})
@@ -87,7 +91,9 @@ def collection_line(one: dict[str, Any]) -> str:
     """Return a collection as a person reads it."""
     line = f"{one['name']}: {counted(one['documents'], 'document')}"
     line += f", {counted(one['chunks'], 'chunk')}" if "chunks" in one else ""
-    return line + (f" (profile {one['profile']})" if one["profile"] != "default" else "")
+    line += f" (profile {one['profile']})" if one["profile"] != "default" else ""
+    later = one.get("default_acl")
+    return f"{line}; later ones are read by {', '.join(later)}" if later else line
 
 
 def _document_line(one: dict[str, Any]) -> str:

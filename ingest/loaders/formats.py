@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path, PurePath
 
+from core.errors import CallerError, DocumentError
 from ingest.types import Loaded
 
 _PICKLE = "a pickle runs code when it is opened, so that it never is; give the text it holds"
@@ -71,6 +73,30 @@ def refusal(name: str) -> str:
         return f"format {suffix} is not read; {advice}"
     shown = suffix or "without an extension"
     return f"format {shown} is not supported; known formats: {known_formats()}"
+
+
+NAME_BYTES = 200  # of a file's name: file systems take 255, the rest is room for suffixes
+PATH_BYTES = 800  # of a name with its folders; chosen
+
+
+def checked_file_name(name: str) -> str:
+    """Return the name of what is sent when it is a plain one of a known format, or say why not."""
+    with suppress(UnicodeEncodeError):
+        if len(name.encode()) <= PATH_BYTES and all(map(_is_plain, name.split("/"))):
+            if format_of(name) is None:
+                raise DocumentError(refusal(name), value=name)
+            return name
+    rule = f"a file and its folders, with / between, have names of 1 to {NAME_BYTES} bytes"
+    raise CallerError(
+        f"{rule} ({PATH_BYTES} in all), without \\ and :, and do not begin with a dot",
+        value=name,
+        hint="rename the file",
+    )
+
+
+def _is_plain(part: str) -> bool:
+    plain = part.isprintable() and not set(part) & set("\\:") and not part.startswith(".")
+    return plain and 0 < len(part.encode()) <= NAME_BYTES and part == part.strip()
 
 
 def known_formats() -> str:

@@ -13,14 +13,13 @@ from typing import BinaryIO
 from PIL import Image, ImageOps
 
 from core.errors import DocumentError
-from ingest.loaders.limits import MB, LoadLimits, check_pages, report_damage
+from ingest.loaders.limits import LoadLimits, check_pages, report_damage
 from ingest.loaders.ocr import PictureReader
+from ingest.loaders.office.pictures import pictures_in, places_of
 from ingest.loaders.pdf import page_texts
 from ingest.loaders.text.plain_text import first_short_line
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 
-_MEDIA = ("word/media/", "ppt/media/", "xl/media/", "Pictures/")  # of Office and OpenDocument
-_READ = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp")
 _LEAST_SIDE = 60  # pixels: of a line of text; chosen, not measured
 _LEAST_PIXELS = 40_000  # of a picture in an Office file: an icon has fewer; chosen, not measured
 _LEAST_LETTERS = 20  # of one: fewer are a logo; chosen, not measured
@@ -117,12 +116,10 @@ def _pictures_of(path: Path, limits: LoadLimits) -> tuple[list[Block], list[tupl
     """
     reader, blocks, failures = PictureReader(limits), list[Block](), list[tuple[str, str]]()
     with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as container:
-        for entry in container.infolist():
+        places = places_of(container)
+        for entry in pictures_in(container, limits):
             name = entry.filename
-            is_picture = name.startswith(_MEDIA) and name.lower().endswith(_READ)
-            if not is_picture or entry.file_size > limits.max_file_mb * MB:
-                continue
-            shown = name.rsplit("/", 1)[-1]
+            shown = places.get(name, f"picture {name.rsplit('/', 1)[-1]}")
             try:
                 with _opened(BytesIO(container.read(name))) as picture:
                     reader.check_size(*picture.size)
@@ -136,5 +133,5 @@ def _pictures_of(path: Path, limits: LoadLimits) -> tuple[list[Block], list[tupl
             except (zipfile.BadZipFile, OSError, ValueError, SyntaxError):
                 continue  # one that is damaged costs nothing else
             if sum(map(str.isalnum, text)) >= _LEAST_LETTERS:
-                blocks.append(Block(text=page_texts([text])[0], section=f"picture {shown}"))
+                blocks.append(Block(text=page_texts([text])[0], section=shown))
     return blocks, failures

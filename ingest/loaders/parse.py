@@ -226,9 +226,9 @@ def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
         raise DocumentError(f"it is an image; {HINT}")
     if not chosen.text_share:
         found = chosen.loader()(path, relative, limits)
-        if name in _WITH_PICTURES and limits.ocr:
-            pictures = import_module("ingest.loaders.image")
-            found = pictures.with_pictures(found, path, relative, limits)
+        if name in _WITH_PICTURES:
+            module = import_module(f"ingest.loaders.{'image' if limits.ocr else 'office.pictures'}")
+            found = module.with_pictures(found, path, relative, limits)
         # Of files in a file each one counts for itself.
         yield from found if chosen.writes else limit_fields(_with_tables(found, limits), limits)
         return

@@ -124,7 +124,9 @@ async def upload(
     request: Request,
     auth: DocumentWriter,
     services: Services,
-    name: Annotated[str, Query(max_length=200, description="File name, which says its format.")],
+    name: Annotated[
+        str, Query(max_length=800, description="File name, which says its format; / after folders.")
+    ],
     collection: CollectionName = "default",
     role: Annotated[list[str] | None, Query(max_length=50, description="Who may read it.")] = None,
 ) -> dict[str, Any]:
@@ -270,16 +272,25 @@ async def set_collection_readers(
     auth: DocumentWriter,
     services: Services,
     collection: CollectionName = "default",
+    later: Annotated[
+        Literal["true", "false"],
+        Query(description="true: what comes later without a list of its own; takes an admin."),
+    ] = "false",
 ) -> dict[str, Any]:
     """Replace who may read the documents of a collection, of all that the caller may change.
 
-    What comes later has the readers of its own ingest.
+    What comes later has the readers of its own ingest, else those that `later` has set.
     """
     readers = body.readers()
+    if later == "true":
+        with_role(auth, {services.settings.serve.admin_role})
 
     def change() -> dict[str, Any]:
         found = services.session.catalogue.visible_collection(auth, collection)
         log = services.audit.log if services.settings.audit.enabled else None
+        if later == "true":
+            before = services.session.intake.set_default_access(found, readers, by=auth, log=log)
+            return {"collection": collection, "default": readers, "before": before}
         set_access, access = services.session.intake.set_all_access, WriteAccess(auth)
         return set_access(found, readers, by=auth, access=access, log=log).describe()
 

@@ -10,10 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.auth import AuthContext
 from core.errors import CallerError
+from core.language.detect import detect_language
 from core.trace import RunRecord
 from display.html import Markup
 from display.plan_drawing import outcome_of, plan_drawing, plan_of
 from display.runs import graph_drawing, path_drawing
+from display.steps import shown_step
 from serve.errors import NotFound
 from serve.services import Caller, Services
 from stores.ports import RunLog
@@ -53,7 +55,9 @@ async def run(run_id: RunId, auth: Caller, services: Services) -> dict[str, Any]
     """Return one run of the caller with its result and its trail, as far as they may see it now."""
     store = services.session.runs
     found = await services.runner.do(auth, lambda: find_own_run(store, auth, run_id))
-    return found.model_dump(mode="json", exclude={"tenant", "user"})
+    language = detect_language(found.question)
+    trail = [shown_step(step, language) for step in found.trail]
+    return found.model_dump(mode="json", exclude={"tenant", "user", "trail"}) | {"trail": trail}
 
 
 def find_own_run(store: RunLog, auth: AuthContext, run_id: str) -> RunRecord:

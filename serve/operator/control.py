@@ -99,10 +99,13 @@ class Command:
             self.cancelled.clear()
         return self.cancelled
 
-    def read_line(self, prompt: str = "") -> str:
-        """Return the client's next line, "" at its end; an interruption raises."""
+    def read_line(self, prompt: str = "", *, piece: bool = False) -> str:
+        """Return the client's next line, "" at its end; an interruption raises.
+
+        With `piece` it is the next bytes, in base64.
+        """
         try:
-            self._channel.send(read=prompt)
+            self._channel.send(**({"piece": True} if piece else {"read": prompt}))
         except OSError:
             self.leave()
         with self._changed:

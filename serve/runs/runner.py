@@ -14,8 +14,10 @@ from typing import Any, TypeVar, cast
 from app.session import Session
 from core.auth import AuthContext
 from core.budget import TimeLimit, limited_time
+from core.language.detect import detect_language
 from core.settings import Settings
 from core.trace import RunRecord, Step, StreamEvent
+from display.steps import shown_step
 from models.chat.types import ModelCancelled
 from serve.errors import Busy
 from serve.questions import Question, RunEvent
@@ -39,10 +41,11 @@ class RunCallbacks:
     gave_up: threading.Event
     observers: RunObservers
     post: Post = discard
+    language: str = ""
 
     def step(self, step: Step) -> None:
         """Tell the client of a step."""
-        self.post(RunEvent("step", step.model_dump(mode="json")))
+        self.post(RunEvent("step", shown_step(step, self.language)))
 
     def text(self, event: StreamEvent) -> None:
         """Tell the client of a piece of the answer."""
@@ -171,7 +174,7 @@ class SessionRunner:
         observers = await self._admit(auth)
 
         def ask(gave_up: threading.Event, post: Post) -> RunEvent:
-            callbacks = RunCallbacks(gave_up, observers, post)
+            callbacks = RunCallbacks(gave_up, observers, post, detect_language(question.text))
             return RunEvent("result", self.answerer.ask(question, auth, callbacks).result)
 
         async with aclosing(self._events(self.asks, auth, ask, question.conversation)) as events:

@@ -26,7 +26,7 @@ from stores.sqlite.permissions import (
     shown_id,
 )
 from stores.sqlite.sums import DOCUMENT, sign
-from stores.sqlite.writer import bump, note_list
+from stores.sqlite.writer import bump, default_list, note_default, note_list
 
 # What was remembered of the fields that a caller may see stands under this number.
 CHANGED = """INSERT INTO meta VALUES ('acl_changes', '1')
@@ -114,6 +114,31 @@ class AccessLists(CataloguePart):
             log.append([], change)
         counts = sum(one.documents for one in done), sum(one.chunks for one in done)
         return AccessList("all documents", collection, "", sorted(acl), *counts)
+
+    def default_access(self, collection: Collection) -> list[str]:
+        return sorted(default_list(self._database.read(), collection.id))
+
+    def set_default_access(
+        self,
+        collection: Collection,
+        acl: AbstractCollection[str],
+        *,
+        by: AuthContext,
+        log: AuditLog | None = None,
+    ) -> list[str]:
+        before = self.default_access(collection)
+
+        def change(connection: sqlite3.Connection) -> Sequence[AuditEntry]:
+            note_default(connection, collection.id, sorted(acl))
+            facts = {"collection": collection.name, "before": before, "readers": sorted(acl)}
+            return [AuditEntry("access_changed", by, {**facts, "of": "later documents"})]
+
+        if log is None:
+            with self._database.write() as connection:
+                change(connection)
+        else:
+            log.append([], change)
+        return before
 
 
 def _seen_files(

@@ -39,6 +39,9 @@ _UNEMBEDDED = """FROM chunks c JOIN documents d ON d.id = c.document
         WHERE s.content_hash = c.content_hash AND s.model = :model)))"""
 
 
+DEFAULT_LIST = "default"  # where the digest of a file would stand
+
+
 class UnembeddedChunk(NamedTuple):
     """Hold what a chunk without a vector is embedded with; `document_id` is as its writer gave."""
 
@@ -90,6 +93,8 @@ class Writer(CataloguePart):
             ).fetchone()[0]
             if not count:
                 connection.execute("DELETE FROM files WHERE collection_id = ?", (collection.id,))
+                if default_list(connection, collection.id):
+                    return  # else what comes next would be open
                 connection.execute("DELETE FROM collections WHERE id = ?", (collection.id,))
                 drop_lists(connection, collection.id)
                 fulltext.drop_table(connection, collection.id)
@@ -221,6 +226,8 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
     acl = document.acl or was_set
     if was_set != acl:  # an ingest that names readers has the last word
         drop_list(connection, collection.id, document.file)
+    elif not acl and (acl := _default_for_file(connection, collection.id, document.file)):
+        note_list(connection, collection.id, document.file, sorted(acl))  # whatever is set later
     row_id = _inserted(
         connection,
         f"""INSERT INTO documents (id, key, collection_id, tenant, document_id, file, source, title,
@@ -276,6 +283,29 @@ def set_list(connection: sqlite3.Connection, collection_id: int, file: str) -> f
     query = "SELECT value FROM meta WHERE key = ?"
     row = connection.execute(query, (_key(collection_id, file),)).fetchone()
     return frozenset(json.loads(row[0])) if row else frozenset()
+
+
+def note_default(connection: sqlite3.Connection, collection_id: int, acl: list[str]) -> None:
+    """Note the list of what comes into a collection without one; an empty one is none."""
+    row = (f"acl_{collection_id}_{DEFAULT_LIST}", json.dumps(acl))
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", row)
+
+
+def default_list(connection: sqlite3.Connection, collection_id: int) -> frozenset[str]:
+    """Return the list of what comes into a collection without one, empty for none."""
+    query = "SELECT value FROM meta WHERE key = ?"
+    row = connection.execute(query, (f"acl_{collection_id}_{DEFAULT_LIST}",)).fetchone()
+    return frozenset(json.loads(row[0])) if row else frozenset()
+
+
+def _default_for_file(
+    connection: sqlite3.Connection, collection_id: int, file: str
+) -> frozenset[str]:
+    """Return a collection's default for a file without a document yet: a file has one list."""
+    acl = default_list(connection, collection_id)
+    query = "SELECT 1 FROM documents WHERE collection_id = ? AND file = ? LIMIT 1"
+    known = acl and connection.execute(query, (collection_id, file)).fetchone()
+    return frozenset() if known else acl
 
 
 def drop_list(connection: sqlite3.Connection, collection_id: int, file: str) -> None:

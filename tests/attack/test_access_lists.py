@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from fakes import FakeEmbedder
+from postgres_server import RECORDS
 
 from app import session as composing
 from cli import app
@@ -147,3 +148,55 @@ def test_a_collection_is_closed_and_opened_as_a_whole(place: Path, capsys) -> No
     run(capsys, "acl", "set", "--everyone", "-c", "one", "-y")
     assert readers(capsys, "vault.md") == []
     run(capsys, "acl", "set", "--everyone", code=2)
+
+
+@pytest.mark.parametrize("catalogue", RECORDS)
+def test_what_comes_later_is_closed_by_the_default_of_its_collection(
+    catalogue: str, tmp_path: Path, capsys, monkeypatch
+) -> None:
+    monkeypatch.setenv("CARREL_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("CARREL_REASONER", "rules")
+    for name, value in RECORDS[catalogue]().items():
+        monkeypatch.setenv(f"CARREL_{name.upper()}", str(value))
+    monkeypatch.setattr(composing, "open_embedder", lambda settings: FakeEmbedder())
+    folder = tmp_path / "docs"
+    folder.mkdir()
+
+    def ingest(name: str, text: str, *words: str) -> None:
+        (folder / name).write_text(text)
+        run(capsys, "ingest", str(folder / name), "-c", "one", *words)
+
+    def seen(*who: str) -> list[str]:
+        listed = json.loads(run(capsys, "documents", "-c", "one", "--json", *who))["documents"]
+        return sorted(one["source"] for one in listed)
+
+    later = ("acl", "default", "-c", "one")
+    asked = ("ask", "How is the zqvault opened?", "-c", "one", "--json")
+    rows = [json.dumps(one) for one in ROWS]
+    ingest("open.md", "# Open\n\nA note for all.\n")
+    ingest("rows.jsonl", rows[0])
+    assert json.loads(run(capsys, *later, "--acl", "board", "--json"))["default"] == ["board"]
+    ingest("vault.md", f"# Vault\n\n{FACT}")
+    ingest("own.md", "# Own\n\nA list of its own.\n", "--acl", "staff")
+    ingest("rows.jsonl", "\n".join(rows))  # keeps the one list that it has
+    nobody, board = ("--user", "bob"), ("--role", "board")
+    assert seen(*nobody) == ["open.md", "rows.jsonl#r1", "rows.jsonl#r2"]
+    assert seen(*board) == [*seen(*nobody), "vault.md"]
+    assert "4711" not in run(capsys, *asked, *nobody, code=3)
+    assert "4711" in run(capsys, *asked, *board)
+    assert "later ones are read by board" in run(capsys, "collections")
+    # A wider default, or none, opens nothing that is there, also where it is read again.
+    run(capsys, *later, "--everyone")
+    ingest("vault.md", f"# Vault\n\n{FACT} It is heavy.\n")
+    assert "4711" not in run(capsys, *asked, *nobody, code=3)
+    run(capsys, *later, "--acl", "board")
+    # A collection that became empty is still closed, until it is deleted.
+    for name in ("open.md", "vault.md", "own.md"):
+        run(capsys, "forget", "--source", name, "-c", "one", "--yes")
+    run(capsys, "forget", "--source", "rows.jsonl", "-c", "one", "--yes")
+    ingest("vault.md", f"# Vault\n\n{FACT}")
+    assert "vault" not in run(capsys, "collections", "--user", "bob")
+    assert readers(capsys, "vault.md") == ["board"]
+    assert "before: board" in run(capsys, *later, "--everyone")
+    assert json.loads(run(capsys, "audit", "verify", "--json"))["whole"]
+    assert "must exist" in run(capsys, "acl", "default", "-c", "none", code=2)

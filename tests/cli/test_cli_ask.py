@@ -71,7 +71,7 @@ def test_an_answer_for_people_names_its_source(carrel: Carrel, library: Path) ->
     done = carrel("ask", HEIGHT, "--steps", data=library)
     assert "42 mm" in done.out
     assert "[1] guide/candle.md · Candles › Burning" in done.out
-    assert "retrieve" in done.err and "retrieve" not in done.out
+    assert "Searches" in done.err and "Searches" not in done.out
 
 
 @pytest.mark.parametrize(

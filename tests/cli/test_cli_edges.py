@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import HEIGHT, Carrel, write_files
+from commands import HEIGHT, Carrel, Done, write_files
 from typer._completion_classes import BashComplete
 from typer.main import get_command
 
@@ -52,6 +52,32 @@ def test_a_question_may_come_from_a_pipe(
         assert "42 mm" in carrel(command, "-", data=library).out
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     carrel("ask", "-", data=library).failed(2, "at least one word")
+
+
+KETTLE = b"# Kettle\n\nThe kettle boils in %s minutes.\n"
+
+
+def test_a_document_may_come_from_a_pipe(
+    carrel: Carrel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def piped(content: bytes, *arguments: str) -> Done:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        return carrel("ingest", "-", "-c", "pipe", *arguments, data=tmp_path / "data")
+
+    embedded = ("--set", "embedder=embedded")
+    for minutes in (b"four", b"five"):  # the second replaces the first
+        done = piped(KETTLE % minutes, "--name", "kettle.md", *embedded)
+        assert "1 indexed" in done.out and "1 documents" in done.out
+    listed = carrel("documents", "-c", "pipe", "--json", data=tmp_path / "data").json
+    assert [one["source"] for one in listed["documents"]] == ["kettle.md"]
+    small = ("--set", "ingest.max_file_mb=1")
+    piped(b"x" * 2_000_000, "--name", "x.txt", *small).failed(2, "at most 1 MB", "x.txt")
+    piped(b"", "--name", "x.txt").failed(2, "standard input was empty")
+    piped(b"x").failed(2, "needs a name", "--name FILE.md")
+    piped(b"x", "--name", "x.exe").failed(1, "format .exe")
+    piped(b"x", "--name", "../x.md").failed(2, "no folder")
+    piped(b"x", "--name", "x.md", "--prune").failed(2, "--prune")
+    carrel("ingest", tmp_path, "--name", "x.md", data=tmp_path / "data").failed(2, "Give -")
 
 
 def test_a_wrong_collection_is_refused_before_a_model_is_loaded(

@@ -62,8 +62,8 @@ def test_its_json_is_a_plan_file(carrel: Carrel, library: Path, tmp_path: Path) 
 def test_a_plan_for_people(carrel: Carrel, library: Path) -> None:
     done = carrel("plan", "When does an owl [bold] hunt in {burrow}?", data=library)
     assert (done.code, done.err) == (0, "")
-    assert 'h1 = RETRIEVE(question="q1"' in done.out
-    assert "answer = SYNTHESIZE(" in done.out
+    assert "search · q1 · “When does an owl" in done.out
+    assert "answer · q1\n" in done.out and "RETRIEVE" not in done.out
     assert "owl [bold] hunt in {burrow}" in done.out
     assert "Picture\nq1 When does" in done.out
 
@@ -71,7 +71,7 @@ def test_a_plan_for_people(carrel: Carrel, library: Path) -> None:
 def test_a_file_without_tools_needs_no_collection(carrel: Carrel, tmp_path: Path) -> None:
     done = carrel("plan", "--file", written(tmp_path, HOP), data=tmp_path / "nothing")
     assert (done.code, done.err) == (0, "")
-    assert 't2 = COMPOSE_QUERY(question="q2", template="Who leads {team}?"' in done.out
+    assert "complete the question · q2 · “Who leads {team}?”" in done.out
     assert "Picture\nq1 → team" in done.out and "└── q2" in done.out
     assert not (tmp_path / "nothing").exists()
 

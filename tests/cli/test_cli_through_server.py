@@ -167,6 +167,20 @@ def test_paths_are_those_of_the_folder_it_was_typed_in(
     assert rows[0]["facts"]["collection"] == "ships"
 
 
+def test_what_comes_from_a_pipe_reaches_the_server(server: Server, tmp_path: Path) -> None:
+    def piped(*arguments: str, stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+        command = [*COMMAND, *arguments, "--data", str(server.data)]
+        return subprocess.run(
+            command, input=stdin, capture_output=True, timeout=SECONDS, cwd=ROOT, check=False
+        )
+
+    text = "# Anchors\r\n\r\nAn anchor of the Osk weighs 77 kg.\r\n" + "Rope.\n\n" * 20_000
+    done = piped("ingest", "-", "--name", "anchors.md", "-c", "piped", stdin=text.encode())
+    assert done.returncode == 0 and b"1 indexed" in done.stdout, done.stderr
+    asked = piped("ask", "-", "-c", "piped", stdin=b"How much does an anchor of the Osk weigh?\n")
+    assert b"77 kg" in asked.stdout, asked.stderr
+
+
 def test_what_the_server_decides_is_not_asked_for(
     run: Carrel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

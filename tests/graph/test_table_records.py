@@ -186,3 +186,18 @@ def test_a_list_says_how_to_see_the_rest(session: Session, tmp_path: Path, langu
     ).lower() in first[0].lower()  # fmt: skip
     every = session.ask(SHOWN[language], ANN, target.name).result["answer"].split("\n")
     assert len(every) == 25  # more than `plan.max_evidence` pieces
+
+
+def test_a_value_that_no_row_has_is_not_counted_as_none(session: Session, tmp_path: Path) -> None:
+    for name, rows in (("north", "A,North,12\nB,North,30"), ("west", "C,West,90\nD,South,7")):
+        (tmp_path / f"loans_{name}.csv").write_text(f"loan,branch,cost\n{rows}\n")
+    target = session.intake.open_collection("default", "loans", None)
+    session.ingest(target, [tmp_path])
+    for question, answer in (
+        ("How many loans are there at the branch East?", "there are: North"),
+        ("How many loans are there at the branch North?", "2 of 4 records"),
+        ("How many loans of branch West cost more than 500?", "0 of 4 records"),
+        ("Which loan has the highest cost?", "C — cost: 90"),  # of both tables
+    ):
+        found = session.ask(question, ANN, "loans").result["answer"]
+        assert answer in found and ("East" not in question or "0 of" not in found), found

@@ -6,8 +6,10 @@ import io
 from pathlib import Path
 
 import docx
+import openpyxl
 import pytest
 from loading import LIMITS, loaded, reason, texts
+from openpyxl.drawing.image import Image as SheetImage
 from PIL import Image, ImageDraw, ImageFont
 from pptx import Presentation
 
@@ -122,6 +124,46 @@ def test_a_file_of_pictures_alone_is_read(tmp_path: Path, monkeypatch: pytest.Mo
     assert not failures and texts(document) == ["Words that are long enough"]
     monkeypatch.setattr(ocr, "_lines", lambda engine, picture: [])
     assert "no text on any slide" in reason(tmp_path / "a.pptx", limits=RAPID)
+
+
+def test_a_picture_is_known_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures = [
+        io.BytesIO(saved(drawn([word]), "PNG")) for word in ("One" * 9, "Two" * 9, "Three" * 9)
+    ]
+    deck = Presentation()
+    for at, given in enumerate(([], pictures[:1], pictures[1:]), start=1):
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
+        slide.shapes.title.text = f"Title {at}"
+        for picture in given:
+            slide.shapes.add_picture(picture, 0, 0)
+    ids = deck.slides._sldIdLst
+    ids.insert(0, ids[2])  # the order of a viewer, and not that of the parts
+    deck.save(str(tmp_path / "a.pptx"))
+    word = docx.Document()
+    word.add_paragraph("Beside pictures.")
+    for picture in pictures[:2]:
+        word.add_picture(picture)
+    word.save(str(tmp_path / "b.docx"))
+    book = openpyxl.Workbook()
+    book.active.append(["a", "b"])
+    costs = book.create_sheet("Costs")
+    costs.append(["c", "d"])
+    costs.add_image(SheetImage(io.BytesIO(saved(drawn(WORDS), "PNG"))), "D1")
+    book.save(tmp_path / "c.xlsx")
+    seen = [line("Words that are long enough", 0, 0, 400)]
+    monkeypatch.setattr(ocr, "_lines", lambda engine, picture: seen)
+    places = {}
+    for name in ("a.pptx", "b.docx", "c.xlsx"):
+        (document, *_), _ = loaded(tmp_path / name, limits=RAPID)
+        found = [block.section for block in document.blocks]
+        places[name] = sorted(one for one in found if one.startswith("picture"))
+        (document, *_), _ = loaded(tmp_path / name)  # without OCR
+        assert document.pictures == {"a.pptx": 3, "b.docx": 2, "c.xlsx": 1}[name]
+    assert places == {
+        "a.pptx": ["picture 1 on slide 1", "picture 1 on slide 3", "picture 2 on slide 1"],
+        "b.docx": ["picture 1", "picture 2"],
+        "c.xlsx": ["picture 1 on sheet Costs"],
+    }
 
 
 def test_scans_and_pictures_are_read_in_the_sandbox(tmp_path: Path) -> None:

@@ -90,6 +90,22 @@ def test_how_it_was_answered_is_told_in_tabs(page: Page) -> None:
     expect(page.locator(".budget")).to_contain_text("of 128")
 
 
+def test_how_it_was_answered_opens_above_the_composer(
+    reader: Reader, browser_pages: BrowserPages
+) -> None:
+    page = reader.open(browser_pages, viewport={"width": 375, "height": 480})
+    ask(page, QUESTION)
+    page.get_by_text("How this was answered").click()
+    for name in ("Evidence", "Path", "Steps"):
+        page.get_by_role("tab", name=name).click()
+        page.wait_for_function(
+            """([panel, foot]) => { const half = innerHeight / 2
+            const top = one => document.querySelector(one).getBoundingClientRect().top
+            return top(panel) > 0 && top(panel) < half && top(foot) > half }""",
+            arg=[f".panel-{name.lower()}", ".composer"],
+        )
+
+
 def test_a_refusal_says_what_was_looked_for(page: Page) -> None:
     never_ask_back(page)
     ask(page, "Кто выиграл гонку на Марсе?")

@@ -65,3 +65,23 @@ def test_the_readers_of_a_collection_are_set_at_once(served: Served) -> None:
         assert len(writer.post("/api/v1/search", json=search).json()["results"]) == 2
         writer.put(place, params=at, json={"everyone": True})
         assert len(editor.post("/api/v1/search", json=search).json()["results"]) == 2  # not deep.md
+
+
+def test_an_admin_sets_who_reads_what_comes_later(served: Served) -> None:
+    sent = upload(served, "pier.md", b"# Pier\n\nThe zqpier is old.", collection="piers")
+    assert finished(served, sent.json())["state"] == "done"
+    place, at = "/api/v1/collections", {"collection": "piers", "later": "true"}
+    search = {"query": "zqpier", "collection": "piers"}
+    with served.client("writer") as writer, served.client("admin") as admin:
+        assert writer.put(place, params=at, json={"acl": ["editor"]}).status_code == 403
+        done = admin.put(place, params=at, json={"acl": ["editor"]}).json()
+        assert done == {"collection": "piers", "default": ["editor"], "before": []}
+    later = upload(served, "new.md", b"# New\n\nThe zqpier is rebuilt.", collection="piers")
+    job = finished(served, later.json())
+    assert job["state"] == "done" and any("none of its readers" in note for note in job["notes"])
+    found = {}
+    for kind in ("writer", "editor"):
+        with served.client(kind) as client:
+            results = client.post("/api/v1/search", json=search).json()["results"]
+            found[kind] = {one["source"] for one in results}
+    assert found == {"writer": {"pier.md"}, "editor": {"pier.md", "new.md"}}

@@ -35,16 +35,20 @@ class Board {
     this.gone.abort();
   }
 
-  /** Take files; `query` says where they go and who may read them. */
+  /** Take {name, file} pairs; `query` says where they go and who may read them. One with `error` is listed alone. */
   take(files, query) {
-    for (const file of files) {
-      const entry = entryNode(file.name, `${bytesText(file.size)} · ${query.collection}`);
+    for (const { name, file, error } of files) {
+      const entry = entryNode(name, [file && bytesText(file.size), query.collection].filter(Boolean).join(" · "));
       this.list.prepend(entry.node);
+      if (error) {
+        entry.end("failed", error);
+        continue;
+      }
       if (file.size > this.most) {
         entry.end("failed", `a document has at most ${bytesText(this.most)} here`);
         continue;
       }
-      this.queue.push({ file, query: { ...query, name: file.name }, entry });
+      this.queue.push({ file, query: { ...query, name }, entry });
     }
     this.work();
   }

@@ -2,6 +2,7 @@
 
 import { count, el, fill, freshId } from "../dom.js";
 import { uploadBoard } from "./board.js";
+import { entriesOf, filesBelow, picked, plain } from "./folders.js";
 import { bytesText } from "./sizes.js";
 
 const OTHER = "\u0000other"; // no role is named so
@@ -10,14 +11,14 @@ const OTHER = "\u0000other"; // no role is named so
 export function uploadPanel(app, { target, collections, done }) {
   const board = uploadBoard(app);
   board.done = done;
-  const picker = el("input", { type: "file", multiple: true, class: "sr", id: freshId("files"), onchange: () => { take(picker.files); picker.value = ""; } });
-  const folder = el("input", { type: "file", webkitdirectory: true, class: "sr", id: freshId("folder"), onchange: () => { takeFolder(folder.files); folder.value = ""; } });
+  const picker = el("input", { type: "file", multiple: true, class: "sr", id: freshId("files"), onchange: () => { take(plain(picker.files)); picker.value = ""; } });
+  const folder = el("input", { type: "file", webkitdirectory: true, class: "sr", id: freshId("folder"), onchange: () => { takeFolders(picked(folder.files)); folder.value = ""; } });
   const said = el("p", { class: "hint", role: "status" });
   const into = collectionField(collections, target);
   const readers = readersField(app.me);
   const zone = el("div", { class: "dropzone" },
     el("p", null, el("label", { class: "button", for: picker.id }, "Choose files"), picker, " ",
-      el("label", { class: "button plain-button", for: folder.id }, "Choose a folder"), folder, el("span", { class: "soft" }, " or drop files here")),
+      el("label", { class: "button plain-button", for: folder.id }, "Choose a folder"), folder, el("span", { class: "soft" }, " or drop files and folders here")),
     el("details", { class: "hint formats" }, el("summary", null, `Up to ${bytesText(app.me.upload_bytes)} each; formats`), app.me.formats),
     said,
     el("div", { class: "row upload-options" }, into.node, readers.node),
@@ -31,20 +32,25 @@ export function uploadPanel(app, { target, collections, done }) {
     event.preventDefault();
     inside = 0;
     zone.classList.remove("over");
-    take(event.dataTransfer.files);
+    const entries = entriesOf(event.dataTransfer.items); // they are gone once this handler has ended
+    if (entries.some((one) => one.isDirectory)) filesBelow(entries).then(takeFolders);
+    else take(plain(event.dataTransfer.files));
   });
 
   function take(files) {
     board.take(files, { collection: into.value(), role: readers.value() });
   }
 
-  /** Take what can be read of a folder; each file is named with the folders it is in. */
-  function takeFolder(files) {
+  /** Take what can be read below folders, each named by its folders; one folder alone is not named. */
+  function takeFolders(found) {
     const known = new Set(app.me.formats.split(" "));
-    const paths = [...files].map((file) => [file, (file.webkitRelativePath || file.name).split("/")]);
-    const read = paths.filter(([, path]) => known.has(`.${path.at(-1).split(".").pop().toLowerCase()}`) && !path.some((part) => part.startsWith(".")));
-    said.textContent = read.length < paths.length ? `${count(paths.length - read.length, "file")} of other formats left out.` : "";
-    take(read.map(([file, path]) => new File([file], path.slice(1).join(" – ") || file.name, { type: file.type })));
+    const seen = found.filter(({ path }) => !path.some((part) => part.startsWith(".")));
+    const alone = new Set(seen.map(({ path }) => path[0])).size === 1;
+    const named = seen.map(({ path, ...rest }) => ({ name: path.slice(alone ? 1 : 0).join("/") || path[0], ...rest }));
+    const isRead = ({ name, error }) => error || known.has(`.${name.split(".").pop().toLowerCase()}`);
+    const others = named.filter((one) => !isRead(one)).map((one) => one.name);
+    fill(said, others.length ? el("details", null, el("summary", null, `${count(others.length, "file")} of other formats left out`), others.join(", ")) : null);
+    take(named.filter(isRead));
   }
 
   board.resume().catch(() => {}); // the list of documents says what is wrong
@@ -68,7 +74,7 @@ function readersField(me) {
   const id = freshId("readers");
   const other = el("input", { class: "other-role", maxlength: 64, spellcheck: "false", "aria-label": "Name of the role", placeholder: "role", size: 12, hidden: true });
   const choose = el("select", { id, onchange: () => { other.hidden = choose.value !== OTHER; if (!other.hidden) other.focus(); } },
-    el("option", { value: "" }, `Everyone in ${me.tenant}`),
+    el("option", { value: "" }, `Everyone in ${me.tenant}, or the collection’s default`),
     me.roles.map((role) => el("option", { value: role }, `Role ${role}`)),
     el("option", { value: OTHER }, "Another role…"));
   return {

@@ -11,8 +11,10 @@ import { trailTable } from "./trail.js";
 /** Return the disclosure; nothing in it is built before it is opened. */
 export function howPanel(app, turn) {
   const { result, collection } = turn;
+  const toTop = () => box.scrollIntoView({ block: "start" }); // at the foot the composer would cover it
   const box = el("details", { class: "how", ontoggle: () => {
-    if (!box.open || box.children.length > 1) return;
+    if (!box.open) return;
+    if (box.children.length > 1) return toTop();
     box.append(tabs("How this was answered", [
       ["Evidence", () => evidenceTable(app, result, collection)],
       ["Path", () => pathPanel(app, result.run_id, turn.trail)],
@@ -20,7 +22,7 @@ export function howPanel(app, turn) {
       ["Steps", () => trailTable(turn.trail)],
       ["Budget", () => budgetPanel(app, result)],
       ["JSON", () => raw(app, result)],
-    ]));
+    ], toTop));
   } }, el("summary", null, "How this was answered"));
   return box;
 }

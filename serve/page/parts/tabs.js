@@ -2,8 +2,9 @@
 
 import { add, el, freshId } from "../dom.js";
 
-/** Return tabs of [name, build()] pairs; `build` returns a node, a list, or a promise of one. */
-export function tabs(label, pages) {
+/** Return tabs of [name, build()] pairs; `build` returns a node, a list, or a promise of one.
+ *  `shown()` is called whenever a panel is on the page with what it holds. */
+export function tabs(label, pages, shown = () => {}) {
   const id = freshId("tab");
   const panels = pages.map(([name], n) => el("div", { role: "tabpanel", id: `${id}-p${n}`, "aria-labelledby": `${id}-t${n}`, tabindex: "0", hidden: true, class: `panel panel-${name.toLowerCase()}` }));
   const buttons = pages.map(([name], n) => el("button", {
@@ -19,11 +20,11 @@ export function tabs(label, pages) {
       panels[at].hidden = at !== n;
     });
     if (focus) buttons[n].focus();
-    if (built.has(n)) return;
+    if (built.has(n)) return shown();
     built.add(n);
     Promise.resolve(pages[n][1]()).then(
       (nodes) => add(panels[n], nodes),
-      (error) => add(panels[n], el("p", { class: "problem" }, String(error.message || error))));
+      (error) => add(panels[n], el("p", { class: "problem" }, String(error.message || error)))).then(shown);
   }
 
   function keys(event, n) {

@@ -1,20 +1,20 @@
 // The steps of a run: a list while it runs, a table with filters afterwards.
 
 import { el, fill, freshId } from "../dom.js";
-import { msText, nodeName, stepText } from "./words.js";
+import { msText } from "./words.js";
 
 /** Return one line of the live list. */
 export function stepLine(step) {
   return el("li", { class: `step step-${step.node}` },
-    el("span", { class: "step-node" }, nodeName(step.node)),
-    el("span", { class: "step-text", dir: "auto" }, stepText(step)),
+    el("span", { class: "step-node" }, step.name),
+    el("span", { class: "step-text", dir: "auto" }, step.text),
     el("span", { class: "step-ms" }, msText(step.ms)));
 }
 
 /** Return the table of all steps, to be filtered by kind and by sub-question. */
 export function trailTable(trail) {
   const body = el("tbody");
-  const kind = choice("Step", [...new Set(trail.map((step) => step.node))], nodeName);
+  const kind = choice("Step", [...new Set(trail.map((step) => step.node))], (node) => trail.find((step) => step.node === node).name);
   const about = choice("Sub-question", [...new Set(trail.map((step) => step.question_id).filter(Boolean))].sort(), (id) => id);
   const draw = () => fill(body, trail.map((step, n) => [step, n])
     .filter(([step]) => (!kind.value || step.node === kind.value) && (!about.value || step.question_id === about.value))
@@ -25,7 +25,7 @@ export function trailTable(trail) {
   return [
     el("div", { class: "row filters" }, kind.node, about.node),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Steps" },
-      el("table", null, el("thead", null, el("tr", null, ["#", "Step", "What it did", "For", "Time"].map((name) => el("th", { scope: "col" }, name)))), body)),
+      el("table", { class: "stack" }, el("thead", null, el("tr", null, ["#", "Step", "What it did", "For", "Time"].map((name) => el("th", { scope: "col" }, name)))), body)),
   ];
 }
 
@@ -37,11 +37,11 @@ function choice(label, values, name) {
 
 function row(step, n) {
   return el("tr", null,
-    el("td", { class: "number" }, n + 1),
-    el("td", { class: "kind" }, nodeName(step.node)),
-    el("td", { dir: "auto" }, stepText(step), step.degraded ? el("span", { class: "under" }, `Decided by the rules: ${step.degraded}`) : null, details(step)),
-    el("td", { class: "number" }, step.question_id),
-    el("td", { class: "number" }, msText(step.ms)));
+    el("td", { class: "number", "data-name": "#" }, n + 1),
+    el("td", { class: "kind", "data-name": "Step" }, step.name),
+    el("td", { dir: "auto", "data-name": "What it did" }, step.text, step.degraded ? el("span", { class: "under" }, `Decided by the rules: ${step.degraded}`) : null, details(step)),
+    el("td", { class: "number", "data-name": "For" }, step.question_id),
+    el("td", { class: "number", "data-name": "Time" }, msText(step.ms)));
 }
 
 function details(step) {

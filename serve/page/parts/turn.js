@@ -8,7 +8,7 @@ import { drawing, visit } from "./drawing.js";
 import { feedbackBar } from "./feedback.js";
 import { howPanel } from "./how.js";
 import { numbers } from "./cites.js";
-import { msText, nodeName, placeText, stepText, stopText } from "./words.js";
+import { msText, placeText, stopText } from "./words.js";
 import { stepLine } from "./trail.js";
 
 /** Make a turn: `run(body)` asks, `show(result, trail)` shows what was asked before.
@@ -87,7 +87,7 @@ function liveView(app, { node, status, work, graph, out }) {
         trail.push(data);
         work.append(stepLine(data));
         work.scrollTop = work.scrollHeight;
-        status.textContent = `${nodeName(data.node)}: ${stepText(data)}`;
+        status.textContent = `${data.name}: ${data.text}`;
       } else if (kind === "sentence") {
         draft.hidden = true;
         draft.textContent = "";

@@ -1,28 +1,5 @@
 // What the parts of a run are called on the page.
 
-const NODES = {
-  understand: "Reads the question",
-  plan: "Plans",
-  retrieve: "Searches",
-  extract: "Takes a value",
-  compose_query: "Completes a question",
-  merge_hits: "Joins what was found",
-  grade_documents: "Grades passages",
-  stop_condition: "Decides what next",
-  rewrite: "Rewrites the search",
-  generate: "Writes the answer",
-  verify: "Checks every sentence",
-  refuse: "Declines",
-  clarify: "Asks back",
-  choose_action: "Chooses what to do",
-  keyword_search: "Searches by words",
-  semantic_search: "Searches by meaning",
-  read_memory: "Reads what it remembers",
-  final_answer: "Ends with an answer",
-};
-
-const OUTCOMES = { next: "goes on", enough: "enough", weak: "too weak, searches again", never: "nothing left to try" };
-
 const STOPS = {
   enough_evidence: "Enough evidence was found",
   required_fields_missing: "A part of the question found no answer",
@@ -45,24 +22,12 @@ const CHANNELS = {
 };
 
 export const GRADES = ["off topic", "related", "partly answers", "answers"];
-export const nodeName = (node) => NODES[node] || spaced(node);
 export const stopText = (reason) => STOPS[reason] || spaced(reason || "");
 export const channelName = (name) => CHANNELS[name] || spaced(name);
 export const toolName = (tool) => spaced(tool || "");
 
 function spaced(text) {
   return String(text).replaceAll("_", " ");
-}
-
-/** Say what a step did, in one line. */
-export function stepText(step) {
-  if (step.node === "retrieve" && step.tool) {
-    const query = (step.arguments || {}).query;
-    return `${toolName(step.tool)}: ${step.decision}${query ? ` for “${query}”` : ""}`;
-  }
-  const said = { plan: step.decision.split(";")[0], understand: step.reason ? "" : step.decision, stop_condition: OUTCOMES[step.decision], refuse: stopText(step.decision) };
-  const reason = step.node === "stop_condition" ? step.reason.replace(/^[a-z_]+: /, "") : step.reason;
-  return [said[step.node] ?? step.decision, reason].filter(Boolean).join(" – ");
 }
 
 /** Return "412 ms" or "3.2 s". */

@@ -10,6 +10,7 @@ import { treePanel } from "../parts/tree.js";
 
 export const title = "Documents";
 const PAGE = 50;
+const COLUMNS = [["Title", "title"], ["Source", "source"], ["Format", "format"], ["Language", "language"], ["Version", "version"], ["Passages", "chunks"], ["Updated", "updated"]];
 
 export async function mount(root, app, { rest }) {
   const [collection = "", document = "", at = "0"] = rest || [];
@@ -26,6 +27,9 @@ async function listView(root, app, wanted) {
   const chosen = new Set();
   const find = el("input", { type: "search", maxlength: 200, placeholder: "Title or source", "aria-label": "Find a document", size: 18, oninput: () => { clearTimeout(waiting); waiting = setTimeout(again, 250); } });
   let waiting = 0;
+  const sorter = el("select", { onchange: () => { order = sorter.value; again(); } }, el("option", { value: "" }, "no order"),
+    COLUMNS.flatMap(([name, key]) => [el("option", { value: key }, name), el("option", { value: `-${key}` }, `${name}, from the end`)]));
+  const sorting = el("label", { class: "narrow", hidden: true }, "Sort by ", sorter); // where no head is shown
   const several = el("button", { type: "button", class: "danger", hidden: true, onclick: () => removeAll() });
   const choose = el("select", { id: "collection", onchange: () => app.go(`#/documents/${encodeURIComponent(choose.value)}`) });
   const body = el("tbody");
@@ -46,7 +50,7 @@ async function listView(root, app, wanted) {
   fill(root,
     el("div", { class: "row documents-head" }, el("h1", { id: "documents-title" }, "Documents"),
       el("span", null, el("label", { for: "collection" }, "Collection "), choose, " ", find, " ", report)),
-    uploads && uploads.node, kept && kept.node, treePanel(app, () => current), status, several, table, pager);
+    uploads && uploads.node, kept && kept.node, treePanel(app, () => current), status, several, sorting, table, pager);
   await refresh();
 
   /** Read the collections and the page again; a first upload makes its collection the one shown. */
@@ -83,7 +87,7 @@ async function listView(root, app, wanted) {
     if (!seen.length || seen.at(-1) !== after) seen.push(after);
     if (!collections.length) {
       fill(body);
-      table.hidden = pager.hidden = true;
+      table.hidden = sorting.hidden = pager.hidden = true;
       status.textContent = app.me.may.write ? "There are no documents yet. Add the first ones above." : "There are no documents that you may see.";
       return;
     }
@@ -102,9 +106,10 @@ async function listView(root, app, wanted) {
   function draw(documents, total) {
     const shown = documents.slice(0, PAGE);
     status.textContent = find.value.trim() ? count(total, "document") : "";
-    table.hidden = false;
+    table.hidden = sorting.hidden = false;
     chosen.clear();
     tick("", false);
+    sorter.value = order;
     fill(head, headRow(app.me.may.write, order, sort));
     fill(body, shown.map((one) => rowNode(app, current, one, { remove, share, tick })));
     pager.hidden = seen.length < 2 && documents.length <= PAGE;
@@ -185,10 +190,9 @@ async function listView(root, app, wanted) {
 }
 
 function headRow(writes, order, sort) {
-  const columns = [["Title", "title"], ["Source", "source"], ["Format", "format"], ["Language", "language"], ["Version", "version"], ["Passages", "chunks"], ["Updated", "updated"]];
   const sorted = (key) => (order === key ? "ascending" : order === `-${key}` ? "descending" : null);
   return el("tr", null, writes ? el("th", { scope: "col" }, el("span", { class: "sr" }, "Choose")) : null,
-    columns.map(([name, key]) => el("th", { scope: "col", class: key === "chunks" ? "number" : null, "aria-sort": sorted(key) },
+    COLUMNS.map(([name, key]) => el("th", { scope: "col", class: key === "chunks" ? "number" : null, "aria-sort": sorted(key) },
       el("button", { type: "button", class: "sort", onclick: () => sort(key) }, name, { ascending: " ↑", descending: " ↓" }[sorted(key)] || ""))),
     writes ? el("th", { scope: "col" }, el("span", { class: "sr" }, "Actions")) : null);
 }
