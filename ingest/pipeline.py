@@ -376,7 +376,7 @@ def arrange(
             if settings.library.book_links
             else intake.clear_books(collection)
         )
-        intake.note_arrangement(collection, mark, changed=bool(changed))
+        intake.note_arrangement(collection, mark, version, changed=bool(changed))
     return _notes(intake, collection, auth)
 
 
