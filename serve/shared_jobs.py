@@ -1,7 +1,7 @@
 """Jobs that several servers and workers take from one queue: each has one worker at a time.
 
 A worker has a lease of its job and gives a sign of life every second. When it gives none for
-`LEASE_S`, another one takes the job over. Who was only suspended meanwhile notices that before its
+`LEASE_S`, or `GONE_S` where its process has ended, another one takes the job over. Who was only suspended meanwhile notices that before its
 next piece of work, and leaves the job alone.
 """
 
@@ -50,6 +50,7 @@ class SharedJobs(Jobs):
         self._shared = shared
         self._works = works
         self._worker = new_id()
+        shared.acquire(f"worker.{self._worker}")
         self._beating: threading.Thread | None = None
         self._ended = threading.Event()
         self._poked = {True: False, False: False}

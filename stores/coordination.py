@@ -12,7 +12,8 @@ from typing import Any
 
 INGEST = "ingest"  # shared by all that ingest; alone, nothing is on its way into the catalogue
 ERASED = "erased"  # how often documents were: what other processes remember goes
-LEASE_S = 30.0  # a worker that gave no sign of life for so long has lost its job; chosen
+LEASE_S = 20.0  # a worker that gave no sign of life for so long has lost its job; chosen
+GONE_S = 3.0  # the same of one whose process has ended, as the catalogue's server sees it; chosen
 BEAT_S = 1.0  # between two signs of life; chosen
 
 

@@ -19,7 +19,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from core.errors import DataLockedError
-from stores.coordination import LEASE_S, Lease, SharedCoordination, Window
+from stores.coordination import GONE_S, LEASE_S, Lease, SharedCoordination, Window
 from stores.postgres.connection import explained
 
 CONNECT_S = 10  # for a server to answer; chosen, not measured
@@ -35,17 +35,23 @@ TABLE = """CREATE UNLOGGED TABLE shared_values (
 _KEY = "hashtextextended('carrel.' || %s || '.' || current_schema(), 0)"
 _TRY = f"SELECT pg_try_advisory_lock{{}}({_KEY})"
 _UNLOCK = f"SELECT pg_advisory_unlock{{}}({_KEY})"
-_CLAIM = """WITH one AS (
+# Whether a lease is over: in time, or its worker gives no sign of life and its lock has ended.
+_FREE = f"""({{0}}.until < now() OR {{0}}.until < now() + %(late)s::interval AND NOT EXISTS (
+    SELECT 1 FROM pg_locks p WHERE p.locktype = 'advisory' AND p.objsubid = 1
+        AND p.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND (p.classid::bigint << 32 | p.objid::bigint) =
+            {_KEY.replace("%s", "'worker.' || ({0}.value ->> 'worker')")}))"""
+_CLAIM = f"""WITH one AS (
         SELECT j.id FROM jobs j
         LEFT JOIN shared_values l ON l.kind = 'lease' AND l.key = j.id
-        WHERE j.state IN ('waiting', 'running') AND (l.key IS NULL OR l.until < now())
+        WHERE j.state IN ('waiting', 'running') AND (l.key IS NULL OR {_FREE.format("l")})
             AND CASE WHEN %(job)s::text = '' THEN (j.kind = 'sync') = %(syncs)s
                 ELSE j.id = %(job)s END
         ORDER BY j.number LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
     INSERT INTO shared_values AS s SELECT 'lease', id, %(value)s::jsonb,
         now() + %(lease)s::interval FROM one
     ON CONFLICT (kind, key) DO UPDATE SET value = s.value || excluded.value, until = excluded.until
-    WHERE s.until < now() RETURNING key, value"""
+    WHERE {_FREE.format("s")} RETURNING key, value"""
 _RENEW = """UPDATE shared_values SET value = value || %(value)s::jsonb,
     until = now() + %(lease)s::interval
     WHERE kind = 'lease' AND key = %(job)s AND value ->> 'worker' = %(worker)s
@@ -193,6 +199,7 @@ class PostgresCoordination(SharedCoordination):
     def claim(self, worker: str, *, syncs: bool, job: str = "") -> Lease | None:
         value = json.dumps({"worker": worker, "stage": "", "done": 0, "total": 0})
         given = {"syncs": syncs, "job": job, "value": value, "lease": _seconds(LEASE_S)}
+        given["late"] = _seconds(LEASE_S - GONE_S)
         return next((_lease(*row) for row in self._rows(_CLAIM, given)), None)
 
     def renew(self, worker: str, lease: Lease) -> bool | None:
