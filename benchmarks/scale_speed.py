@@ -1,8 +1,9 @@
 """Measure what a second worker and a second server of one PostgreSQL catalogue bring.
 
-python -m benchmarks.scale_speed [--real]. Each worker and each server has one processor, so that
-two stand for two machines; PostgreSQL and the clients take what they find. Without --real texts get
-made-up vectors, so that what remains is reading, cutting and writing.
+python -m benchmarks.scale_speed [--real] [--model-ms 50]. Each worker and each server has one
+processor, so that two stand for two machines; PostgreSQL and the clients take what they find.
+Without --real texts get made-up vectors, so that what remains is reading, cutting and writing; with
+--model-ms each text takes so long without a processor, as with a model on another machine.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.forked import forked
+from benchmarks.ingest_corpus import InstantEmbedder
 from benchmarks.scale_cluster import TENANTS, Cluster, ask, cluster
 
 SECONDS, CLIENTS, JOBS, STARTING_S = 15, 4, 4, 12
@@ -60,7 +62,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--real", action="store_true", help="embed with the embedder that is set")
     parser.add_argument("--files", type=int, default=25, help="of each of eight jobs")
+    parser.add_argument("--model-ms", type=float, default=0)
     arguments = parser.parse_args()
+    InstantEmbedder.seconds = arguments.model_ms / 1000
     with cluster(real=arguments.real) as made:
         for again in (1, 2):
             one = documents_per_second(made, 1, f"one{again}", arguments.files)

@@ -1,8 +1,8 @@
 """Jobs that several servers and workers take from one queue: each has one worker at a time.
 
 A worker has a lease of its job and gives a sign of life every second. When it gives none for
-`LEASE_S`, or `GONE_S` where its process has ended, another one takes the job over. Who was only suspended meanwhile notices that before its
-next piece of work, and leaves the job alone.
+`LEASE_S`, or `GONE_S` where its process has ended, another one takes the job over. Who was only
+suspended meanwhile notices that before its next piece of work, and leaves the job alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from core.settings import Settings
 from serve.errors import new_id
 from serve.jobs import LOOK_S, TICK_S, Job, Jobs
 from serve.telemetry.logs import log
-from stores.coordination import BEAT_S, LEASE_S, Lease, SharedCoordination
+from stores.coordination import BEAT_S, LEASE_S, JobLease, SharedCoordination
 from stores.runlog.jobs import JobRow, State
 
 UNKNOWN_S = 24 * 3600.0  # after which an upload that no job has is given up; chosen
@@ -93,7 +93,7 @@ class SharedJobs(Jobs):
         leases = self._shared.leases([row.id for row in rows if not row.ended])
         found = []
         for row in rows:
-            lease = leases.get(row.id, Lease(row.id))
+            lease = leases.get(row.id, JobLease(row.id))
             there = Job(row, lease.stage, lease.done, lease.total, lease.cancelled)
             found.append(self._live.get(row.id) or there)
         return found
@@ -147,7 +147,7 @@ class SharedJobs(Jobs):
         """Give a sign of life; return whether the job is still this worker's."""
         assert isinstance(job, LeasedJob)  # all are that are at work here
         began = time.monotonic()
-        lease = Lease(job.id, job.stage, job.done, job.total)
+        lease = JobLease(job.id, job.stage, job.done, job.total)
         found = self._shared.renew(self._worker, lease)
         if found is None:
             job.lost = True

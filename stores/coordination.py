@@ -18,7 +18,7 @@ BEAT_S = 1.0  # between two signs of life; chosen
 
 
 @dataclass(frozen=True)
-class Lease:
+class JobLease:
     """Hold what a worker tells of a job: how far it is, and whether somebody wants its end."""
 
     job: str
@@ -66,11 +66,11 @@ class SharedCoordination(Coordination):
 
     is_shared = True
 
-    def claim(self, worker: str, *, syncs: bool, job: str = "") -> Lease | None:
+    def claim(self, worker: str, *, syncs: bool, job: str = "") -> JobLease | None:
         """Take the oldest open job that no worker has, or this one; None where there is none."""
         raise NotImplementedError
 
-    def renew(self, worker: str, lease: Lease) -> bool | None:
+    def renew(self, worker: str, lease: JobLease) -> bool | None:
         """Give a sign of life; return whether to cancel the job, None when it is another's."""
         raise NotImplementedError
 
@@ -82,7 +82,7 @@ class SharedCoordination(Coordination):
         """Have whoever works on a job, or takes it next, end it."""
         raise NotImplementedError
 
-    def leases(self, jobs: Sequence[str]) -> dict[str, Lease]:
+    def leases(self, jobs: Sequence[str]) -> dict[str, JobLease]:
         """Return how far jobs are, by id, those that are at work."""
         raise NotImplementedError
 

@@ -19,7 +19,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from core.errors import DataLockedError
-from stores.coordination import GONE_S, LEASE_S, Lease, SharedCoordination, Window
+from stores.coordination import GONE_S, LEASE_S, JobLease, SharedCoordination, Window
 from stores.postgres.connection import explained
 
 CONNECT_S = 10  # for a server to answer; chosen, not measured
@@ -196,13 +196,13 @@ class PostgresCoordination(SharedCoordination):
                 self._sharing.append(mine)
             return True
 
-    def claim(self, worker: str, *, syncs: bool, job: str = "") -> Lease | None:
+    def claim(self, worker: str, *, syncs: bool, job: str = "") -> JobLease | None:
         value = json.dumps({"worker": worker, "stage": "", "done": 0, "total": 0})
         given = {"syncs": syncs, "job": job, "value": value, "lease": _seconds(LEASE_S)}
         given["late"] = _seconds(LEASE_S - GONE_S)
         return next((_lease(*row) for row in self._rows(_CLAIM, given)), None)
 
-    def renew(self, worker: str, lease: Lease) -> bool | None:
+    def renew(self, worker: str, lease: JobLease) -> bool | None:
         value = json.dumps({"stage": lease.stage, "done": lease.done, "total": lease.total})
         given = {"job": lease.job, "worker": worker, "value": value, "lease": _seconds(LEASE_S)}
         rows = self._rows(_RENEW, given)
@@ -218,7 +218,7 @@ class PostgresCoordination(SharedCoordination):
     def cancel(self, job: str) -> None:
         self._rows(_CANCEL, (job,))
 
-    def leases(self, jobs: Sequence[str]) -> dict[str, Lease]:
+    def leases(self, jobs: Sequence[str]) -> dict[str, JobLease]:
         query = """SELECT key, value FROM shared_values
             WHERE kind = 'lease' AND key = ANY(%s) AND until > now()"""
         return {row[0]: _lease(*row) for row in self._rows(query, (list(jobs),))}
@@ -273,6 +273,6 @@ def _seconds(count: float) -> str:
     return f"{count:.3f} seconds"
 
 
-def _lease(job: str, value: dict[str, Any]) -> Lease:
-    known = {one.name for one in fields(Lease)} & value.keys()
-    return Lease(**{"job": job} | {name: value[name] for name in known})
+def _lease(job: str, value: dict[str, Any]) -> JobLease:
+    known = {one.name for one in fields(JobLease)} & value.keys()
+    return JobLease(**{"job": job} | {name: value[name] for name in known})

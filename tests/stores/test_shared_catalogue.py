@@ -14,7 +14,7 @@ from postgres_server import new_catalogue
 from core.auth import AuthContext
 from core.errors import DataLockedError, OperatorError
 from core.settings import load_settings
-from stores.coordination import INGEST, Lease, SharedCoordination
+from stores.coordination import INGEST, JobLease, SharedCoordination
 from stores.folder import POSTGRES
 from stores.index.registry import switch_index
 from stores.lock import OWNER_FILE, OwnedError, is_shared, locked
@@ -137,9 +137,9 @@ def test_a_job_has_one_worker(pair: Pair) -> None:
     assert {one.job for one in found if one} == jobs
     assert pair.one.claim("a", syncs=False) is None and pair.one.claim("a", syncs=True) is None
     mine, theirs = (one for one in found if one)
-    assert pair.one.renew("a", Lease(mine.job, "files", 3, 9)) is False
+    assert pair.one.renew("a", JobLease(mine.job, "files", 3, 9)) is False
     assert pair.one.renew("a", theirs) is None
-    assert pair.other.leases(list(jobs))[mine.job] == Lease(mine.job, "files", 3, 9)
+    assert pair.other.leases(list(jobs))[mine.job] == JobLease(mine.job, "files", 3, 9)
     pair.other.cancel(mine.job)
     assert pair.one.renew("a", mine) is True
     pair.one.drop("a", mine.job)
@@ -159,7 +159,7 @@ def test_a_worker_without_a_sign_of_life_loses_its_job(pair: Pair, hangs: bool) 
     assert (taken is None) is hangs
     pair.run("UPDATE shared_values SET until = until - interval '17 s' WHERE value @> '{}'")
     assert taken or pair.other.claim("b", syncs=False)
-    assert pair.one.renew(worker, Lease(job)) is None
+    assert pair.one.renew(worker, JobLease(job)) is None
 
 
 def test_what_is_cancelled_before_it_begins_is_found_cancelled(pair: Pair) -> None:
