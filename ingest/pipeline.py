@@ -214,11 +214,12 @@ class Pipeline:
             return
         collection = self._reading.collection
         named = (collection.tenant, collection.name)
-        rows = [
-            row
-            for row in self._intake.pending_documents()
-            if (row["tenant"], row["collection"]) == named
-        ]
+        with self._intake.alone() as alone:  # else they may be another's that is at work
+            rows = [
+                row
+                for row in (self._intake.pending_documents() if alone else [])
+                if (row["tenant"], row["collection"]) == named
+            ]
         if rows:
             count = sum(row["documents"] for row in rows)
             yield (

@@ -90,7 +90,7 @@ class SharedJobs(Jobs):
         return self._rows.open()
 
     def _shown(self, rows: Sequence[JobRow]) -> list[Job]:
-        leases = self._shared.leases([row.id for row in rows if not row.ended])
+        leases = self._rows.leases(rows)
         found = []
         for row in rows:
             lease = leases.get(row.id, JobLease(row.id))

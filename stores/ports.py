@@ -276,6 +276,9 @@ class Intake(Protocol):
     def drop_collection_if_empty(self, collection: Collection) -> None:
         """Take back a collection into which nothing could be ingested, unless others ingest."""
 
+    def alone(self) -> AbstractContextManager[bool]:
+        """Give whether no other process ingests; if so, none begins during the block."""
+
     def ingesting(self) -> AbstractContextManager[bool]:
         """Let other processes know, during the block, that what is not in yet may follow."""
 

@@ -86,7 +86,7 @@ class Writer(CataloguePart):
         return Collection(row[0], tenant, name, profile, row[1])
 
     def drop_collection_if_empty(self, collection: Collection) -> None:
-        with self._alone() as alone, self._database.write() as connection:
+        with self.alone() as alone, self._database.write() as connection:
             if not alone:
                 return  # who ingests may be about to fill it; the last one drops it
             count = connection.execute(
@@ -131,8 +131,7 @@ class Writer(CataloguePart):
     def ingesting(self) -> AbstractContextManager[bool]:
         return self._database.coordination.lock(INGEST, shared=True)
 
-    def _alone(self) -> AbstractContextManager[bool]:
-        """Tell whether no other process ingests, which keeps others from beginning."""
+    def alone(self) -> AbstractContextManager[bool]:
         return self._database.coordination.lock(INGEST, wait=False)
 
     def count_vectors(self, model: str) -> int:
@@ -164,7 +163,7 @@ class Writer(CataloguePart):
         if self._value("SELECT value FROM meta WHERE key = 'unswept'") == "0":
             return 0
         dropped = 0
-        with self._alone() as alone, self._database.write() as connection:
+        with self.alone() as alone, self._database.write() as connection:
             if not alone:
                 return 0  # others have vectors whose chunks follow; the last one sweeps
             for table in sums.VECTORS:

@@ -115,7 +115,8 @@ def test_progress_and_cancel_reach_any_server(
     one.resume()
     assert begun.wait(20)
     eventually(lambda: [job.done for job in other._shown(rows.open())] == [3])
-    other.cancel_any(row.id)
+    assert [one.total for one in rows.leases(rows.open()).values()] == [9]
+    rows.cancel(rows.open()[0])
     eventually(lambda: state(rows, row) == "cancelled")
     assert shared(pair[0]).leases([row.id]) == {}
 
@@ -126,6 +127,9 @@ def test_a_job_that_waits_is_cancelled_where_nobody_works(
     [row] = enqueued(rows, tmp_path, "waits.md")
     workers[1].cancel_any(row.id)
     assert state(rows, row) == "cancelled"
+    [other] = enqueued(rows, tmp_path, "other.md")
+    rows.cancel(other)  # as `carrel worker --cancel` does
+    assert state(rows, other) == "cancelled"
 
 
 def test_who_was_suspended_leaves_its_job_to_the_other(
