@@ -69,6 +69,10 @@ class SharedJobs(Jobs):
             self.finish_erasure()
         self._start_threads()
 
+    def is_empty(self) -> bool:
+        """Tell whether no process has a job that waits or is at work."""
+        return not self._rows.open()
+
     def close(self) -> None:
         """Stop after the current piece of work, and give its job back."""
         super().close()
