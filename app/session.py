@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
@@ -409,28 +409,31 @@ class Session:
         """
         from ingest.pipeline import Pipeline
 
-        try:
-            if self.embedder is None:
-                raise ModelError("documents need the embedder, which cannot be loaded")
-            index = self.index(target)
-            summary = Pipeline(
-                self.store,
-                self.embedder,
-                index.settings,
-                target,
-                acl=acl,
-                progress=progress,
-                second=self.second,
-                renames=renames,
-                access=access,
-                tally=tally,
-            ).run(paths, prune=prune)
-            wanted, built = index.settings.ingest.tree, self.trees.recipes(target.id)
-            if wanted == "build" or (wanted == "keep" and built):
-                with self.maintenance.changing():
-                    build_tree(self.index(target), progress)
-        finally:
-            self.intake.drop_collection_if_empty(target)
+        with self.intake.ingesting():
+            try:
+                if self.embedder is None:
+                    raise ModelError("documents need the embedder, which cannot be loaded")
+                if self.maintenance.coordination.is_shared:  # it may have been dropped meanwhile
+                    target = self.intake.open_collection(target.tenant, target.name, target.profile)
+                index = self.index(target)
+                summary = Pipeline(
+                    self.store,
+                    self.embedder,
+                    index.settings,
+                    target,
+                    acl=acl,
+                    progress=progress,
+                    second=self.second,
+                    renames=renames,
+                    access=access,
+                    tally=tally,
+                ).run(paths, prune=prune)
+                wanted, built = index.settings.ingest.tree, self.trees.recipes(target.id)
+                if wanted == "build" or (wanted == "keep" and built):
+                    with self._building_tree(target):
+                        build_tree(self.index(target), progress)
+            finally:
+                self.intake.drop_collection_if_empty(target)
         return summary
 
     def build_tree(
@@ -445,11 +448,17 @@ class Session:
 
         Return its size as the caller sees it.
         """
-        with self.maintenance.changing():
+        with self._building_tree(collection):
             changes = build_tree(index := self.index(collection), progress, fresh=fresh)
         view = open_view(index, auth)
         size = view.size if view is not None else dict.fromkeys(("levels", "nodes", "leaves"), 0)
         return {**size, "seconds": changes.seconds}
+
+    @contextmanager
+    def _building_tree(self, collection: Collection) -> Iterator[None]:
+        lock = self.maintenance.coordination.lock
+        with self.maintenance.changing(), lock(f"tree.{collection.id}"):
+            yield
 
     def describe_tree(
         self, auth: AuthContext, collection: Collection, depth: int

@@ -84,7 +84,7 @@ def sync_source(
     """
     started = time.monotonic()
     folder = _folder(session, row)
-    with _alone(folder):
+    with _alone(session, folder):
         sync = _Sync(session, row, folder, progress, auth, fresh)
         try:
             sync.run()
@@ -107,7 +107,7 @@ def forget_source(
 ) -> int:
     """Remove a source, with `documents` also those it has brought; return how many went."""
     folder = _folder(session, row)
-    with _alone(folder):
+    with _alone(session, folder):
         gone = 0
         if documents:
             access = WriteAccess(auth, str(folder.resolve())) if auth else WriteAccess()
@@ -137,14 +137,19 @@ _changes = threading.Lock()
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(session: Session, folder: Path) -> Iterator[None]:
     """Hold a source; raises InUseError while another sync of it is at work."""
+    busy = InUseError("this source is being synced", hint="wait until that has ended")
     with _changes:
         if folder in _active:
-            raise InUseError("this source is being synced", hint="wait until that has ended")
+            raise busy
         _active.add(folder)
+    lock = session.maintenance.coordination.lock
     try:
-        yield
+        with lock(f"source.{folder.name}", wait=False) as taken:
+            if not taken:
+                raise busy
+            yield
     finally:
         with _changes:
             _active.discard(folder)

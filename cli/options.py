@@ -248,11 +248,16 @@ def damaged_catalogue(error: StorageError) -> CarrelError:
 
 
 @contextmanager
-def owned(settings: Settings, *, create: bool = False, alone: bool = False) -> Iterator[OwnerLock]:
-    """Hold the data directory; where a server does, let that run the command, unless `alone`."""
+def owned(
+    settings: Settings, *, create: bool = False, alone: bool = False, whole: bool = False
+) -> Iterator[OwnerLock]:
+    """Hold the data directory; where a server does, let that run the command, unless `alone`.
+
+    With `whole` no other process uses it, though it be one that several share.
+    """
     with private_files():
         try:
-            lock = locked(settings, create=create)
+            lock = locked(settings, create=create, alone=whole)
         except OwnedError as error:
             owner, waited = error.owner, 0.0
             # A server that is starting takes commands when it listens.

@@ -195,6 +195,12 @@ class Caches:
             self.redis.clear()
         self.secret.renew()
 
+    def forget(self) -> None:
+        """Forget what this process remembers; another one has cleared what they share."""
+        for cache in self:
+            cache.clear()
+        self.secret.read()
+
     def close(self) -> None:
         """Let go of Redis."""
         if self.redis is not None:

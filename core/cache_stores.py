@@ -53,6 +53,11 @@ class Secret:
         self._secret = os.urandom(SECRET_BYTES) if self._path is None else _write_secret(self._path)
         self._cipher = None
 
+    def read(self) -> None:
+        """Take over the secret in the file, which another process may have replaced."""
+        if self._path is not None:
+            self._secret, self._cipher = secret_of(self._path.parent)._secret, None
+
     @property
     def namespace(self) -> str:
         """Return a name that separates the keys of this secret from others; it reveals nothing."""

@@ -214,11 +214,12 @@ class Pipeline:
             return
         collection = self._reading.collection
         named = (collection.tenant, collection.name)
-        rows = [
-            row
-            for row in self._intake.pending_documents()
-            if (row["tenant"], row["collection"]) == named
-        ]
+        with self._intake.alone() as alone:  # else they may be another's that is at work
+            rows = [
+                row
+                for row in (self._intake.pending_documents() if alone else [])
+                if (row["tenant"], row["collection"]) == named
+            ]
         if rows:
             count = sum(row["documents"] for row in rows)
             yield (
@@ -376,7 +377,7 @@ def arrange(
             if settings.library.book_links
             else intake.clear_books(collection)
         )
-        intake.note_arrangement(collection, mark, changed=bool(changed))
+        intake.note_arrangement(collection, mark, version, changed=bool(changed))
     return _notes(intake, collection, auth)
 
 

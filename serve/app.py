@@ -51,7 +51,7 @@ from serve.runs.pool import RETRY_SECONDS
 from serve.services import AppState, caller
 
 REF = "#/components/schemas/{model}"
-OPEN = re.compile(r"/api/v1/health|/|/page/.*|/log(in.*|out)")  # what needs no key
+OPEN = re.compile(r"/api/v1/(health|ready)|/|/page/.*|/log(in.*|out)")  # what needs no key
 JSON = "application/json"
 
 

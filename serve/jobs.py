@@ -10,7 +10,8 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -138,10 +139,7 @@ class Jobs:
         if self._session.maintenance.condition.read_only:
             return
         left = self._rows.open()
-        known = {row.id for row in left}
-        for folder in self._uploads.iterdir() if self._uploads.is_dir() else ():
-            if folder.name not in known:
-                shutil.rmtree(folder, ignore_errors=True)
+        self._remove_unknown({row.id for row in left})
         for row in left:
             if row.id in self._live:
                 continue
@@ -153,9 +151,19 @@ class Jobs:
                 self._enqueue(Job(row))
         if not self._live:
             self.finish_erasure()
+        self._start_threads()
+
+    def _start_threads(self) -> None:
         with self._changed:
             for syncs in (True, False):
                 self._start_thread(syncs=syncs)
+
+    def _remove_unknown(self, known: Set[str], age_s: float = 0) -> None:
+        """Delete the folders of uploads that no job has, `age_s` seconds after they were made."""
+        before = time.time() - age_s
+        for folder in self._uploads.iterdir() if self._uploads.is_dir() else ():
+            if folder.name not in known and folder.stat().st_mtime <= before:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def prepare(
         self, auth: AuthContext, collection: str, name: str, roles: list[str], key: str = ""
@@ -169,11 +177,8 @@ class Jobs:
         checked_name("collection", collection)
         acl = frozenset(checked_principal(role) for role in roles)
         file_name = checked_file_name(name)
-        with self._changed:
-            waiting = sum(
-                job.row.kind == "upload" and job.row.tenant == auth.tenant for job in self._waiting
-            )
-        if waiting >= self.settings.serve.jobs:
+        waiting = [row for row in self._waiting_rows() if row.kind == "upload"]
+        if sum(row.tenant == auth.tenant for row in waiting) >= self.settings.serve.jobs:
             rule = f"at most {self.settings.serve.jobs} uploads of a tenant wait"
             raise Busy(rule, retry_after=RETRY_SECONDS, of_caller=True)
         row = JobRow(new_id(), "upload", auth.tenant, auth.user, collection, file_name, acl)
@@ -209,15 +214,28 @@ class Jobs:
         self._session.catalogue.visible_collection(auth, collection)
         row = JobRow(new_id(), "tree", auth.tenant, auth.user, collection, "")
         row.sent_by(auth, key)
-        wanted = (row.kind, row.collection, row.caller)
-        with self._changed:
-            for job in self._waiting:
-                if (job.row.kind, job.row.collection, job.row.caller) == wanted:
-                    return job
-        self._rows.save(row)
-        job = Job(row)
-        self._enqueue(job)
+        return self._once(row, ("kind", "collection", "caller"), self._waiting_rows)
+
+    def _once(
+        self, row: JobRow, names: Sequence[str], among: Callable[[], Iterable[JobRow]]
+    ) -> Job:
+        """Enqueue a job, unless one that is equal by these names is there: that is returned."""
+        with self._session.maintenance.coordination.lock("jobs"), self._changed:
+            for one in among():
+                if all(getattr(one, name) == getattr(row, name) for name in names):
+                    return self._live.get(one.id) or Job(one)
+            self._rows.save(row)
+            job = Job(row)
+            self._enqueue(job)
         return job
+
+    def _waiting_rows(self) -> list[JobRow]:
+        with self._changed:
+            return [job.row for job in self._waiting]
+
+    def _open_rows(self) -> list[JobRow]:
+        with self._changed:
+            return [job.row for job in self._live.values() if not job.row.ended]
 
     def sync(self, source: SourceRow) -> Job:
         """Sync a source; a job that waits or works for it already is returned."""
@@ -228,16 +246,7 @@ class Jobs:
             source.sender() if source.caller else (AuthContext(tenant=row.tenant, user=owner), "")
         )
         row.sent_by(auth, key)
-        wanted = (row.kind, row.tenant, row.user, row.name)
-        with self._changed:
-            for job in self._live.values():
-                one = job.row
-                if (one.kind, one.tenant, one.user, one.name) == wanted and not one.ended:
-                    return job
-        self._rows.save(row)
-        job = Job(row)
-        self._enqueue(job)
-        return job
+        return self._once(row, ("kind", "tenant", "user", "name"), self._open_rows)
 
     def sync_due(self, now: float) -> None:
         """Sync the sources whose time has come."""
@@ -274,7 +283,12 @@ class Jobs:
         own = row is not None and (row.tenant, row.user) == (auth.tenant, auth.user)
         if row is None or not own or not row.is_open_to(auth):
             raise NotFound("there is no such job of yours", value=job_id)
-        return job or Job(row)
+        return job or self._shown([row])[0]
+
+    def _shown(self, rows: Sequence[JobRow]) -> list[Job]:
+        """Return the jobs of these rows, with what is known of how far they are."""
+        with self._changed:
+            return [self._live.get(row.id) or Job(row) for row in rows]
 
     def newest(self, auth: AuthContext, limit: int, *, everyone: bool = False) -> list[Job]:
         """List the newest jobs of a caller, or with `everyone` of the tenant, the newest first."""
@@ -283,8 +297,7 @@ class Jobs:
         else:
             known = self._rows.newest(auth.tenant, auth.user, -1)
             rows = [row for row in known if row.is_open_to(auth)][:limit]
-        with self._changed:
-            return [self._live.get(row.id) or Job(row) for row in rows]
+        return self._shown(rows)
 
     def cancel(self, auth: AuthContext, job_id: str) -> None:
         """Stop a job of this caller; one that has ended stays as it is."""
@@ -369,23 +382,27 @@ class Jobs:
             if job is None:
                 self._look(self._look_for_due if syncs else self._look_for_new)
                 continue
-            job.row.attempts += 1
-            self._save(job)
-            try:
-                self._in_turn(job)
-                self._end(job, "done", "")
-            except CarrelError as error:
-                self._end(job, "failed", str(error))
-            except JobStopped:
-                self._stop_job(job)
-            except Exception as error:
-                log.exception("unexpected", extra={"id": job.row.id})
-                failure = failure_of(error)
-                known = isinstance(failure.error, CarrelError)
-                message = failure.message if known else "something unexpected happened"
-                self._end(job, "failed", f"{message} (id {job.row.id})")
+            self._work_on(job)
 
-    def _look(self, look: Callable[[], None]) -> None:
+    def _work_on(self, job: Job) -> None:
+        """Do a job, and keep how it ended."""
+        job.row.attempts += 1
+        self._save(job)
+        try:
+            self._in_turn(job)
+            self._end(job, "done", "")
+        except CarrelError as error:
+            self._end(job, "failed", str(error))
+        except JobStopped:
+            self._stop_job(job)
+        except Exception as error:
+            log.exception("unexpected", extra={"id": job.row.id})
+            failure = failure_of(error)
+            known = isinstance(failure.error, CarrelError)
+            message = failure.message if known else "something unexpected happened"
+            self._end(job, "failed", f"{message} (id {job.row.id})")
+
+    def _look(self, look: Callable[[], object]) -> None:
         try:
             look()
         except Exception:  # of a disk or a damaged catalogue: the next look may find it well
@@ -514,9 +531,12 @@ class Jobs:
             return False
         return True
 
+    def _is_over(self, job: Job) -> bool:
+        return self._closing or job.cancelled
+
     def _progress(self, job: Job) -> Callable[[str, int, int], None]:
         def note(stage: str, done: int, total: int) -> None:
-            if self._closing or job.cancelled:
+            if self._is_over(job):
                 raise JobStopped
             if stage == TREE:  # how many documents it lacks would tell of hidden ones
                 done = total = 0

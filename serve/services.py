@@ -23,10 +23,12 @@ from serve.questions import RunEvent
 from serve.runs.answer_cache import AnswerCache
 from serve.runs.runner import SessionRunner
 from serve.self_checks import SelfChecks
+from serve.shared_jobs import SharedJobs, make_jobs
 from serve.telemetry.logs import log
 from serve.telemetry.metrics import Metrics
 from serve.telemetry.tracing import Tracing, make_tracing
 from stores.accounts.keys import Keys
+from stores.coordination import ERASED, SharedCoordination
 from stores.ports import Catalogue, RunLog
 
 Load = Callable[[], Settings]
@@ -81,6 +83,8 @@ class Reload:
             facts: dict[str, Any] = {"changed": changed, "needs_restart": done.needs_restart}
             services.audit.record("settings", auth, **facts)
             services.use(new)
+            if services.watch is not None:
+                services.watch.tell()
         return done
 
     def on_signal(self, services: AppState) -> None:
@@ -132,6 +136,7 @@ class AppState:
     checks: SelfChecks
     tracing: Tracing | None = None
     followers: list[Callable[[Settings], None]] = field(default_factory=list)
+    watch: Watch | None = None
 
     def use(self, settings: Settings) -> None:
         """Exchange the settings, for all that begins from now on."""
@@ -144,24 +149,57 @@ class AppState:
             follow(settings)
 
 
+SETTINGS = "settings"  # how often a server has read them again
+
+
+class Watch:
+    """Follow what another server has done: it read its settings again, or erased documents."""
+
+    def __init__(self, services: AppState, shared: SharedCoordination) -> None:
+        """Begin with how it is now."""
+        self._services, self._shared = services, shared
+        self._known = shared.versions()
+        self._following = 0  # the thread that reads the settings because another server did
+
+    def tell(self) -> None:
+        """Have the other servers read their settings again."""
+        if self._following != threading.get_ident():
+            self._shared.bump(SETTINGS)
+            self._known[SETTINGS] = self._known.get(SETTINGS, 0) + 1
+
+    def look(self) -> None:
+        """Do here what has to follow."""
+        before, self._known = self._known, self._shared.versions()
+        changed = {name for name in self._known if self._known[name] != before.get(name)}
+        if ERASED in changed:
+            self._services.session.caches.forget()
+        if SETTINGS in changed:
+            self._following = threading.get_ident()
+            self._services.reload.on_signal(self._services)
+            self._following = 0
+
+
 def make_app_state(
     session: Session, *, allow_anonymous: bool = False, load: Load | None = None
 ) -> AppState:
     """Build the services over an open session; `load` reads the settings again."""
     accounts, settings = session.accounts, session.settings
-    limits = CallerLimits(settings, accounts.spending)
+    coordination = session.maintenance.coordination
+    limits = CallerLimits(settings, accounts.spending, coordination)
     audit = Audit(accounts.audit(settings), settings)
     tracing = make_tracing(settings)
     traced = [tracing] if tracing else []
     runner = SessionRunner(session, settings, [limits, *traced, audit])
     metrics = Metrics(runner, session.caches)
     runner.answerer.cache = AnswerCache(session, metrics.runs)
-    return AppState(
+    services = AppState(
         settings=settings,
         session=session,
-        authenticator=Authenticator(accounts.keys, settings, allow_anonymous=allow_anonymous),
+        authenticator=Authenticator(
+            accounts.keys, settings, allow_anonymous=allow_anonymous, coordination=coordination
+        ),
         runner=runner,
-        jobs=Jobs(session, settings),
+        jobs=make_jobs(session, settings, works=settings.serve.works),
         keys=accounts.keys,
         metrics=metrics,
         catalogue=session.catalogue,
@@ -172,6 +210,10 @@ def make_app_state(
         checks=SelfChecks(session, settings),
         tracing=tracing,
     )
+    if isinstance(services.jobs, SharedJobs) and isinstance(coordination, SharedCoordination):
+        services.watch = Watch(services, coordination)
+        services.jobs.watchers.append(services.watch.look)
+    return services
 
 
 def services_of(request: Request) -> AppState:

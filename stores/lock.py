@@ -23,7 +23,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import DataLockedError, OperatorError
-from stores.folder import check_folder, data_folder, make_private
+from stores.folder import (
+    CHROMA,
+    MILVUS,
+    SQLITE,
+    VECTOR_FOLDERS,
+    check_folder,
+    data_folder,
+    make_private,
+)
 
 if TYPE_CHECKING:
     from core.settings import Settings
@@ -154,14 +162,16 @@ LOCK_FILE = "owner.lock"
 
 
 class OwnerLock:
-    """Hold the exclusive lock of one data directory for as long as the process uses it."""
+    """Hold the lock of one data directory for as long as the process uses it."""
 
-    def __init__(self, data_dir: Path, *, wait_s: float) -> None:
+    def __init__(self, data_dir: Path, *, wait_s: float, shared: bool = False) -> None:
+        """Lock it for one process, or `shared` by any number of them that leave no notes."""
         from filelock import FileLock  # late: who only reads an owner's note locks nothing
 
         # Not bound to a thread: a server opens and closes its store on different ones.
         self._file = FileLock(str(data_dir / LOCK_FILE), thread_local=False, mode=0o600)
-        self._folder = _FolderLock(data_dir)
+        self._folder = _FolderLock(data_dir, shared=shared)
+        self.shared = shared
         self._data_dir = data_dir
         self._wait_s = wait_s
         self._owner: Owner | None = None
@@ -183,33 +193,40 @@ class OwnerLock:
                 raise OwnedError(self._data_dir, holder)
             time.sleep(POLL_S)
         self._owner = this_process()
-        write_owner(self._data_dir, self._owner)
+        self._note()
+
+    def _note(self) -> None:
+        if not self.shared and self._owner is not None:
+            write_owner(self._data_dir, self._owner)
 
     def announce(self, url: str, port: int) -> Owner:
         """Note that the owner is a server at a URL; `port` is where it takes commands, or 0."""
         assert self._owner is not None
         secret = secrets.token_hex(SECRET_BYTES)
         self._owner = replace(self._owner, url=url, port=port, secret=secret)
-        write_owner(self._data_dir, self._owner)
+        self._note()
         return self._owner
 
     def withdraw(self) -> None:
         """Note that the server stops: who comes now waits for its end."""
         if self.held:
             self._owner = this_process()
-            write_owner(self._data_dir, self._owner)
+            self._note()
 
     def release(self) -> None:
         """Give the lock back; safe to call twice, and in a child that was forked meanwhile."""
         if not self.held:
             return
         self._owner = None
-        with suppress(OSError):
-            (self._data_dir / OWNER_FILE).unlink(missing_ok=True)
+        if not self.shared:
+            with suppress(OSError):
+                (self._data_dir / OWNER_FILE).unlink(missing_ok=True)
         self._folder.release()
         self._file.release()
 
     def _taken(self) -> bool:
+        if self.shared:
+            return self._folder.acquire()
         try:
             self._file.acquire(timeout=0)
             if self._folder.acquire():
@@ -233,14 +250,29 @@ class OwnerLock:
         self.release()
 
 
-def locked(settings: Settings, *, create: bool = False) -> OwnerLock:
+def is_shared(settings: Settings) -> bool:
+    """Tell whether any number of processes may use the data directory.
+
+    Its catalogue is on a server then, and so are its vectors, or they are in segments, which do
+    not change.
+    """
+    folder = data_folder(settings)
+    servers = {CHROMA: settings.chroma.url, MILVUS: "://" in settings.milvus.uri}
+    local = not servers.get(settings.index, True)
+    local = local or any((folder / name).exists() for name in VECTOR_FOLDERS)
+    return settings.catalogue != SQLITE and not local
+
+
+def locked(settings: Settings, *, create: bool = False, alone: bool = False) -> OwnerLock:
     """Own the data directory, closed to other users of the machine.
 
+    Where several processes may use it this one joins them, unless it needs it `alone`.
     Raises OperatorError, or OwnedError with who owns it.
     """
     folder = data_folder(settings)
     check_folder(folder, create=create, catalogue=settings.catalogue)
-    lock = OwnerLock(folder, wait_s=settings.storage.lock_wait_s)
+    shared = is_shared(settings) and not alone
+    lock = OwnerLock(folder, wait_s=settings.storage.lock_wait_s, shared=shared)
     lock.acquire()
     try:
         make_private(folder, insecure=settings.storage.insecure_permissions)
@@ -253,8 +285,9 @@ def locked(settings: Settings, *, create: bool = False) -> OwnerLock:
 class _FolderLock:
     """Lock a directory itself; where that cannot be done, the lock of a file has to do."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, shared: bool) -> None:
         self._path = folder
+        self._shared = shared
         self.handle = -1
 
     def acquire(self) -> bool:
@@ -266,7 +299,8 @@ class _FolderLock:
         except (ImportError, AttributeError, OSError):
             return True
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            kind = fcntl.LOCK_SH if self._shared else fcntl.LOCK_EX
+            fcntl.flock(handle, kind | fcntl.LOCK_NB)
         except OSError as error:
             os.close(handle)
             return error.errno not in (errno.EAGAIN, errno.EACCES, errno.EWOULDBLOCK)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stores.accounts.audit import AuditLog
     from stores.accounts.keys import Keys, Spending
     from stores.backup.format import BackupManifest
+    from stores.coordination import Coordination
     from stores.erasure.documents import Gone
     from stores.erasure.erase import Pending, Step
     from stores.integrity.condition import Defects
@@ -273,7 +274,13 @@ class Intake(Protocol):
         """Return the collection, making it when missing; a given profile replaces the stored."""
 
     def drop_collection_if_empty(self, collection: Collection) -> None:
-        """Take back a collection into which nothing could be ingested."""
+        """Take back a collection into which nothing could be ingested, unless others ingest."""
+
+    def alone(self) -> AbstractContextManager[bool]:
+        """Give whether no other process ingests; if so, none begins during the block."""
+
+    def ingesting(self) -> AbstractContextManager[bool]:
+        """Let other processes know, during the block, that what is not in yet may follow."""
 
     def find_file(self, collection: Collection, relative: str) -> FileRow | None:
         """Return what is known of one file."""
@@ -468,10 +475,12 @@ class Intake(Protocol):
     def arrangement(self, collection: Collection) -> str:
         """Return what `note_arrangement` noted last, "" before."""
 
-    def note_arrangement(self, collection: Collection, mark: str, *, changed: bool) -> None:
+    def note_arrangement(
+        self, collection: Collection, mark: str, version: int, *, changed: bool
+    ) -> None:
         """Note under which rules, at which index version, a collection is arranged.
 
-        What has `changed` raises that version.
+        What has `changed` raises that version; nothing is noted where it is not `version` any more.
         """
 
     def rebuild_words(self, progress: Callable[[str, int, int], None]) -> int:
@@ -734,6 +743,7 @@ class Maintenance(Protocol):
     """What keeps a data directory sound: turns, checks, repairs, erasure, backups."""
 
     condition: Defects
+    coordination: Coordination
     lock: OwnerLock
     repaired: list[str]
     on_change: list[Callable[[], object]]

@@ -19,7 +19,7 @@ from stores.index.port import SearchIndex
 from stores.index.registry import open_index
 from stores.integrity import health
 from stores.integrity.checkup import Checkup
-from stores.integrity.file_manifest import FileManifest
+from stores.integrity.file_manifest import FileManifest, FileReport
 from stores.integrity.rows import accept_loss, incomplete_documents
 from stores.lock import Ingesting, OwnerLock, locked
 from stores.ports import Accounts, Catalogue, Intake, Maintenance, Notes, RunLog, Trees
@@ -44,6 +44,7 @@ class LocalMaintenance(Checkup, Erasure):
         Erasure.__init__(self, parts.folder, parts.database, parts.search, wait_s)
         self.condition = parts.database.condition
         self.lock = parts.lock
+        self.coordination = parts.database.coordination
 
     def explained(self) -> AbstractContextManager[None]:
         return explained(self._database.path)
@@ -118,15 +119,18 @@ class StoreParts:
         that changes many documents or rebuilds indexes: one after the other.
         """
         self.lock = lock or locked(settings, create=create)
+        shared = self.lock.shared
         folder = data_folder(settings)
         self.folder: Path = folder
         self.model_id = model_id
         self.ingesting = Ingesting()
-        shutil.rmtree(folder / WORK, ignore_errors=True)  # of a backup that was ended
         try:
             self.seal = FileManifest(folder)
-            self.sealed = self.seal.open()
-            self.database = open_database(folder / CATALOGUE, settings.catalogue)
+            # Of a directory that others change meanwhile a seal says nothing.
+            self.sealed = FileReport("equal") if shared else self.seal.open()
+            if not shared:
+                shutil.rmtree(folder / WORK, ignore_errors=True)  # of a backup that was ended
+            self.database = open_database(folder / CATALOGUE, settings.catalogue, shared=shared)
         except BaseException:
             self.lock.release()
             raise
@@ -156,7 +160,7 @@ class StoreParts:
 
     def close(self) -> None:
         """Close the files and give the lock back."""
-        left_out = self.maintenance.left_out()
+        left_out = None if self.lock.shared else self.maintenance.left_out()
         self.search.close()
         self.database.close()
         if left_out is not None:

@@ -221,7 +221,7 @@ SQL = re.compile(
 # the first is opened as LangGraph wants it.
 OWN_TABLES = {"graph/threads.py", "graph/postgres_threads.py", "ingest/known.py"}
 OWN_FILE = "graph/threads.py"
-PORTS = ("stores/ports.py", "stores/index/port.py")
+PORTS = ("stores/ports.py", "stores/coordination.py", "stores/index/port.py")
 STORES = {"store", "_store"}
 
 

@@ -36,6 +36,7 @@ NEEDED_WHEN_LOADED = {  # by a registry, where they are chosen
     "ingest/loaders/rapid.py",
     "graph/postgres_threads.py",
     "stores/postgres/connection.py",
+    "stores/postgres/coordination.py",
     "stores/postgres/database.py",
     "stores/postgres/moving.py",
 }

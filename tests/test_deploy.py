@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -23,8 +24,12 @@ DEPLOY = ROOT / "deploy"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 UNIT = (DEPLOY / "carrel.service").read_text(encoding="utf-8")
+SCALE_TEXT = (DEPLOY / "scale" / "compose.yaml").read_text(encoding="utf-8")
+SCALE: dict[str, Any] = yaml.safe_load(SCALE_TEXT)
+CLUSTER_TEXT = (DEPLOY / "kubernetes" / "carrel.yaml").read_text(encoding="utf-8")
+CLUSTER: list[dict[str, Any]] = list(yaml.safe_load_all(CLUSTER_TEXT))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-OWN_VARIABLES = {"CARREL_GGUF", "CARREL_MODELS"}  # of compose.yaml alone
+OWN_VARIABLES = {"CARREL_GGUF", "CARREL_MODELS", "CARREL_FILES"}  # of compose.yaml alone
 EXAMPLE = {"CARREL_NAME"}
 DATA, CACHE = "CARREL_DATA", "CARREL_CACHE"
 
@@ -37,7 +42,8 @@ def copied() -> Iterator[str]:
 
 def test_every_variable_is_a_setting() -> None:
     known = {variable_of(name) for name in FIELDS}
-    for text in (DOCKERFILE, (DEPLOY / "compose.yaml").read_text(encoding="utf-8"), UNIT):
+    compose = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
+    for text in (DOCKERFILE, compose, UNIT, SCALE_TEXT, CLUSTER_TEXT):
         assert set(re.findall(r"CARREL_\w+", text)) - known - OWN_VARIABLES - EXAMPLE == set()
 
 
@@ -82,6 +88,48 @@ def test_services_are_confined_and_only_this_machine_reaches_them() -> None:
     assert all(services[name]["profiles"] for name in ("llama", "redis"))
     place = COMPOSE["services"]["server"]["build"]
     assert (DEPLOY / place["context"] / place["dockerfile"]).is_file()
+
+
+def test_servers_and_workers_of_one_catalogue_fit_together() -> None:
+    services = SCALE["services"]
+    parts = {"proxy", "server1", "server2", "worker", "postgres", "milvus", "redis", "llama"}
+    assert set(services) == parts and services["worker"]["deploy"]["replicas"] == 3
+    for one in services.values():
+        assert set(one.get("depends_on", {})) <= parts
+        assert all(port.startswith("127.0.0.1:") for port in one.get("ports", []))
+        assert "no-new-privileges:true" in one["security_opt"]
+        named = [volume.split(":")[0] for volume in one.get("volumes", [])]
+        assert {name for name in named if name.isalpha()} <= set(SCALE["volumes"])
+    for name in ("server1", "server2", "worker"):
+        environment = services[name]["environment"]
+        assert environment["CARREL_CATALOGUE"].startswith("postgresql://carrel@postgres/")
+        place = services[name]["build"]
+        where = DEPLOY / "scale" / place["context"] / place["dockerfile"]
+        assert where.is_file()
+        extras = set(place["args"]["EXTRAS"].split(","))
+        assert extras <= set(PROJECT["project"]["optional-dependencies"])
+        command = services[name].get("command", ["serve"])
+        assert command[0] in Commands.places
+    routed = SCALE["configs"]["caddyfile"]["content"]
+    assert "server1:8400 server2:8400" in routed and "/api/v1/ready" in routed
+
+
+def test_kubernetes_takes_the_manifests() -> None:
+    """What the models of the API do not know, or lack, does not come back as it was."""
+    client = pytest.importorskip("kubernetes.client")
+    api = client.ApiClient()
+    for one in CLUSTER:
+        made = api.deserialize(json.dumps(one), f"V1{one['kind']}", "application/json")
+        assert api.sanitize_for_serialization(made) == one, one["metadata"]["name"]
+    deployments = [one["spec"] for one in CLUSTER if one["kind"] == "Deployment"]
+    for spec in deployments:
+        (container,) = spec["template"]["spec"]["containers"]
+        assert container["args"][0] in Commands.places
+        assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
+        mounted = {one["name"] for one in container["volumeMounts"]}
+        assert mounted == {one["name"] for one in spec["template"]["spec"]["volumes"]}
+    probes = deployments[0]["template"]["spec"]["containers"][0]
+    assert probes["readinessProbe"]["httpGet"]["path"] != probes["livenessProbe"]["httpGet"]["path"]
 
 
 def test_the_unit_writes_where_systemd_makes_folders() -> None:

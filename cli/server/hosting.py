@@ -23,6 +23,7 @@ from serve.runs.observers import Claims
 from serve.self_checks import warm_up
 from serve.server import serve as serve_app
 from serve.services import AppState, make_app_state
+from serve.shared_jobs import make_jobs
 from serve.telemetry.logs import use_level
 from stores.folder import open_to_others
 from stores.runlog.jobs import JobRow
@@ -111,7 +112,7 @@ def serve_session(
     lock = session.maintenance.lock
 
     def ready() -> None:
-        control.open(lock.announce(address, control.bind()).secret)
+        control.open(lock.announce(address, 0 if lock.shared else control.bind()).secret)
         _greet(session, services, address)
 
     try:
@@ -135,11 +136,11 @@ def work_session(
 
     What is at work then stops after its current piece, and waits again.
     """
-    jobs = Jobs(session, settings)
+    jobs = make_jobs(session, settings)
     jobs.on_end = on_end
     control = Control(settings, run_for(session, Claims(), jobs, run))
     lock = session.maintenance.lock
-    control.open(lock.announce("", control.bind()).secret)
+    control.open(lock.announce("", 0 if lock.shared else control.bind()).secret)
     jobs.resume()
     try:
         while not stop(jobs):

@@ -178,8 +178,7 @@ def _cancel(settings: Settings, job_id: str) -> None:
                 value=job_id,
                 hint="`carrel status --json` lists them",
             )
-        row.state = "cancelled"
-        rows.save(row)
+        rows.cancel(row)
 
 
 @with_options

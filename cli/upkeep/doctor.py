@@ -40,7 +40,7 @@ def _switched(settings: Settings, progress: StageProgress) -> bool:
     """Give the directory the index of the settings; return whether it had another."""
     from models.loading import open_embedder  # late: `--help` needs no model
 
-    with owned(settings, alone=True):
+    with owned(settings, alone=True, whole=True):
         embedder = open_embedder(settings)
 
         def embed(intake: Intake) -> None:

@@ -31,7 +31,7 @@ def migrate(
     settings = settings_from(data)
     settings_from(data, [f"catalogue={to}"])  # raises for what is no place
     move = of_server("moving").migrate
-    with owned(settings, alone=True), StageBars(as_json) as progress:
+    with owned(settings, alone=True, whole=True), StageBars(as_json) as progress:
         counts = move(settings, to, progress)
     if as_json:
         print_json({"to": SQLITE if to == SQLITE else "postgres", "rows": counts})

@@ -159,7 +159,7 @@ def _report(settings: Settings, kept: Record, auth: AuthContext) -> dict[str, An
 def _queue(kept: Record, auth: AuthContext) -> dict[str, Any]:
     """Count jobs by state, and list the newest: the operator's view is of the whole tenant.
 
-    How far one at work is, the process knows that does it.
+    How far one at work is, the process knows that does it, or where several share a catalogue all.
     """
     here, every = host(), auth.operator
     live = here.jobs.newest(auth, JOBS, everyone=every) if here else []
@@ -167,6 +167,8 @@ def _queue(kept: Record, auth: AuthContext) -> dict[str, Any]:
     rows = kept.accounts.jobs(0)
     user = None if every else auth.user
     newest = [row for row in rows.newest(auth.tenant, user, JOBS) if row.is_open_to(auth)]
+    for job, one in rows.leases(newest).items():
+        stages[job] = {"stage": one.stage, "done": one.done, "total": one.total}
     shown = ("id", "kind", "collection", "name", "state", "error", "notes", "documents")
     jobs = [{name: getattr(row, name) for name in shown} | stages.get(row.id, {}) for row in newest]
     return {**rows.counts(auth.tenant, user), "jobs": jobs}

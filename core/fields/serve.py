@@ -182,6 +182,9 @@ class ServeSettings(Group):
     jobs: Annotated[int, LIVE_IGNORED] = Field(
         20, ge=1, description="Uploads of one tenant that may wait."
     )
+    works: bool = Field(
+        True, description="Take jobs, also beside workers of a catalogue in PostgreSQL."
+    )
     ask_rate: Annotated[int, LIVE_IGNORED] = Field(
         120, ge=0, description="Questions that a caller may ask in a minute; 0: any number."
     )

@@ -19,6 +19,7 @@ from serve.access.oidc import OidcTokens
 from serve.access.sign_in import SignIn
 from serve.errors import NotAuthenticated
 from stores.accounts.keys import PREFIX, Key, Keys
+from stores.coordination import Coordination
 
 REQUIRED = ["exp", "sub", "tenant"]
 SHORTEST_SECRET = 32  # bytes, RFC 7518 section 3.2
@@ -143,14 +144,21 @@ class AuthenticatedCaller:
 class Authenticator:
     """Verify API keys and signed tokens; callers without either are let in only as anonymous."""
 
-    def __init__(self, keys: Keys, settings: Settings, *, allow_anonymous: bool = False) -> None:
+    def __init__(
+        self,
+        keys: Keys,
+        settings: Settings,
+        *,
+        allow_anonymous: bool = False,
+        coordination: Coordination | None = None,
+    ) -> None:
         """Read the keys of signed tokens; raises OperatorError when they are unfit."""
         self._keys = keys
         self._tokens = Tokens(settings)
         self._oidc = OidcTokens(settings) if settings.oidc.issuer else None
         self.sign_in: SignIn | None = None
         if self._oidc is not None and settings.oidc.public_url:
-            self.sign_in = SignIn(self._oidc, settings)
+            self.sign_in = SignIn(self._oidc, settings, coordination)
         self._anonymous = AuthContext(
             tenant=DEFAULT_TENANT, user=ANONYMOUS, roles=frozenset(settings.serve.anonymous_roles)
         )

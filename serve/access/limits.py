@@ -21,12 +21,14 @@ from core.auth import AuthContext
 from core.cache_stores import RETRY_SECONDS
 from core.distribution import require_extra
 from core.errors import OperatorError, StorageUnavailableError
+from core.errors import StorageError as CatalogueError
 from core.settings import Settings
 from core.trace import RunRecord, Step
 from serve.errors import LimitExceeded
 from serve.runs.observers import RunObserver
 from serve.telemetry.logs import log
 from stores.accounts.keys import Key, Spending
+from stores.coordination import Coordination, SharedCoordination
 
 PREFIX = "carrel-limits"
 
@@ -54,13 +56,15 @@ class RateLimitStatus:
 
 
 class RateLimiter:
-    """Count by name and owner within the last minute, in memory and for several servers in Redis.
+    """Count by name and owner within the last minute, in memory.
 
-    While Redis does not answer, each server counts alone; no caller is turned away for that.
+    Several servers count in Redis, else in the PostgreSQL that they share. While that does not
+    answer, each server counts alone; no caller is turned away for that.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        """Begin at zero, or where Redis is; raises OperatorError without its client library."""
+    def __init__(self, settings: Settings, coordination: Coordination | None = None) -> None:
+        """Begin at zero, or where others are; raises OperatorError without Redis' library."""
+        self._coordination = coordination
         self._memory = MovingWindowRateLimiter(MemoryStorage())
         self._shared = _redis(settings) if settings.caching.redis_url else None
         self._alone_until = 0.0
@@ -74,13 +78,27 @@ class RateLimiter:
         return await self._ask(_Rate(limit, namespace=name), owner, count=False)
 
     async def _ask(self, item: _Rate, owner: tuple[str, ...], *, count: bool) -> RateLimitStatus:
-        if self._shared is not None and time.monotonic() >= self._alone_until:
+        if time.monotonic() >= self._alone_until:
             try:
-                return await asyncio.to_thread(_standing, self._shared, item, owner, count=count)
-            except StorageError as error:
-                log.warning("Redis does not count requests, this server does: %s", error)
+                if self._shared is not None:
+                    given = (self._shared, item, owner)
+                    return await asyncio.to_thread(_standing, *given, count=count)
+                if isinstance(self._coordination, SharedCoordination):
+                    found = (self._coordination, item, owner)
+                    return await asyncio.to_thread(_counted, *found, count=count)
+            except (StorageError, CatalogueError) as error:
+                where = "Redis" if self._shared else "PostgreSQL"
+                log.warning("%s does not count requests, this server does: %s", where, error)
                 self._alone_until = time.monotonic() + RETRY_SECONDS
         return _standing(self._memory, item, owner, count=count)
+
+
+def _counted(
+    coordination: SharedCoordination, item: _Rate, owner: tuple[str, ...], *, count: bool
+) -> RateLimitStatus:
+    window = coordination.hit(item.key_for(*owner), item.amount, count=count)
+    left = max(0, item.amount - window.used)
+    return RateLimitStatus(window.allowed, item.amount, left, max(1, math.ceil(window.reset_s)))
 
 
 def _standing(
@@ -127,11 +145,13 @@ class CallerLimits:
     A key's own limits hold for the requests it is used for; the counts are the user's.
     """
 
-    def __init__(self, settings: Settings, spending: Spending) -> None:
+    def __init__(
+        self, settings: Settings, spending: Spending, coordination: Coordination | None = None
+    ) -> None:
         """Begin with the tokens that were used before."""
         self.settings = settings
         self._spending = spending
-        self._limiter = RateLimiter(settings)
+        self._limiter = RateLimiter(settings, coordination)
 
     async def enter(self, auth: AuthContext, key: Key | None, route: str) -> Mapping[str, str]:
         """Count a request and return the limit headers of its response; raises LimitExceeded.

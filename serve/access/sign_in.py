@@ -24,6 +24,7 @@ from core.settings import Settings
 from serve.access.oidc import INVALID, OidcTokens
 from serve.errors import NotAuthenticated
 from serve.telemetry.logs import log
+from stores.coordination import Coordination, SharedCoordination
 
 CALLBACK = "/login/callback"
 WAY_SECONDS = 600  # how long a person may take at the provider; chosen
@@ -69,6 +70,36 @@ class BrowserSessions:
         return len(of_user)
 
 
+class SharedSessions(BrowserSessions):
+    """Remember who is signed in for all servers of a catalogue, which may end one by one."""
+
+    def __init__(self, seconds: float, shared: SharedCoordination) -> None:
+        """Let each session end after so many seconds."""
+        super().__init__(seconds)
+        self._seconds, self._shared = seconds, shared
+
+    def begin(self, auth: AuthContext) -> str:
+        """Sign a caller in at all servers."""
+        secret = secrets.token_urlsafe(32)
+        value = auth.model_dump(mode="json")
+        self._shared.put("session", _digest(secret), value, self._seconds)
+        return secret
+
+    def caller(self, secret: str) -> AuthContext | None:
+        """Return who is signed in."""
+        found = self._shared.get("session", _digest(secret))
+        return AuthContext.model_validate(found) if found else None
+
+    def end(self, secret: str) -> AuthContext | None:
+        """End a session at all servers."""
+        found = self._shared.remove("session", _digest(secret))
+        return AuthContext.model_validate(found[0]) if found else None
+
+    def end_all_of(self, tenant: str, user: str) -> int:
+        """End every session of a user at all servers."""
+        return len(self._shared.remove("session", tenant=tenant, user=user))
+
+
 def _is(auth: AuthContext, tenant: str, user: str) -> bool:
     return (auth.tenant, auth.user) == (tenant, user)
 
@@ -84,14 +115,20 @@ class SignIn:
     browser, encrypted: another browser cannot finish a login, nor a page begin one for somebody.
     """
 
-    def __init__(self, tokens: OidcTokens, settings: Settings) -> None:
+    def __init__(
+        self, tokens: OidcTokens, settings: Settings, coordination: Coordination | None = None
+    ) -> None:
         """Check that the packages are there; raises OperatorError."""
         require_extra("oidc", "signing in", otherwise="unset CARREL_OIDC__PUBLIC_URL")
         self._authlib: Any = import_module("authlib.integrations.httpx_client")  # of an extra
         self._tokens = tokens
         self._oidc = settings.oidc
-        self._way = Fernet(Fernet.generate_key())
-        self.sessions = BrowserSessions(60.0 * settings.oidc.session_minutes)
+        key, seconds = Fernet.generate_key(), 60.0 * settings.oidc.session_minutes
+        self.sessions = BrowserSessions(seconds)
+        if isinstance(coordination, SharedCoordination):
+            key = coordination.agreed("way", key.decode()).encode()
+            self.sessions = SharedSessions(seconds, coordination)
+        self._way = Fernet(key)
         self.is_https = settings.oidc.public_url.startswith("https:")
 
     @property

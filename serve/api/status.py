@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from core.distribution import program_version
+from core.errors import CarrelError, StorageError
 from core.types import FrozenModel
 from ingest.loaders.formats import known_formats
 from serve.services import Admin, Caller, Services
@@ -73,6 +75,20 @@ async def health(services: Services) -> dict[str, Any]:
     reasons = services.session.store.warnings()
     state = {"status": "degraded", "reasons": reasons} if reasons else {"status": "ok"}
     return {**state, "login": "/login"} if services.authenticator.sign_in else state
+
+
+@router.get("/api/v1/ready", tags=["health"], responses={503: {"description": "Not now."}})
+async def ready(services: Services, response: Response) -> dict[str, str]:
+    """Say whether the server can answer questions now; needs no key.
+
+    A catalogue that does not answer makes it 503, where `/api/v1/health` goes on.
+    """
+    try:
+        await asyncio.to_thread(services.catalogue.index_version)
+    except (StorageError, CarrelError):
+        response.status_code = 503
+        return {"status": "not ready", "reason": "the catalogue does not answer"}
+    return {"status": "ready"}
 
 
 @router.get("/metrics", tags=["health"], response_model=None, responses={200: COUNTED})

@@ -10,6 +10,7 @@ from typing import Protocol
 from core.auth import AuthContext
 from core.errors import InUseError
 from core.trace import RunRecord, Step
+from stores.coordination import Coordination
 
 
 class RunObserver:
@@ -67,15 +68,18 @@ class Claims:
     A claim is the caller's own, so that nobody can hold another's conversation or learn of it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, coordination: Coordination | None = None) -> None:
+        """Claim among the threads of this process, and of others where there are any."""
         self._lock = threading.Lock()
         self._claimed: set[Key] = set()
+        self._coordination = coordination or Coordination()
 
     def take(self, auth: AuthContext, name: str) -> Callable[[], None]:
         """Claim a conversation and return what gives it back; raises InUseError."""
         key = (auth.tenant, auth.user, name)
+        shared = f"talk.{key}"
         with self._lock:
-            if key in self._claimed:
+            if key in self._claimed or not self._coordination.acquire(shared):
                 raise InUseError(
                     "a conversation has one request at a time",
                     value=name,
@@ -85,7 +89,9 @@ class Claims:
 
         def give_back() -> None:
             with self._lock:
-                self._claimed.discard(key)
+                if key in self._claimed:
+                    self._claimed.discard(key)
+                    self._coordination.release(shared)
 
         return give_back
 

@@ -143,7 +143,7 @@ class SessionRunner:
         self._gates = gates
         self._settings = settings
         self._stopping = threading.Event()
-        self.claims = Claims()
+        self.claims = Claims(session.maintenance.coordination)
         self.answerer = Answerer(session, self._stopping)
         self.asks = FairPool("ask", _limits(settings, ask_threads(session, settings)))
         self.searches = FairPool("search", _limits(settings, settings.serve.search_threads))

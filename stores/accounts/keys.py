@@ -285,6 +285,12 @@ class Spending:
 
     def _within(self, tenant: str, user: str) -> list[tuple[int, int]]:
         oldest = self._oldest()
+        if self._database.coordination.is_shared:  # other processes spend as well
+            rows = self._database.read().execute(
+                "SELECT hour, tokens FROM spending WHERE tenant = ? AND user = ? AND hour > ?",
+                (tenant, user, oldest),
+            )
+            return [(row["hour"], row["tokens"]) for row in rows]
         with self._lock:
             hours = self._hours.get((tenant, user), {})
             return [(hour, tokens) for hour, tokens in hours.items() if hour > oldest]

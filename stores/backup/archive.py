@@ -176,8 +176,21 @@ def make_backup(
     size = sum(path.stat().st_size for path in (database.path, log) if path.exists())
     for folder in (database.path.parent, target.parent):
         _check_space(folder, size, min_free_mb)
+    busy = InUseError("one backup at a time is made", hint="wait for the other one")
     if not BACKING_UP.acquire(blocking=False):
-        raise InUseError("one backup at a time is made", hint="wait for the other one")
+        raise busy
+    try:
+        with database.coordination.lock("backup", wait=False) as taken:
+            if not taken:
+                raise busy
+            return _made(database, work, target, key, progress)
+    finally:
+        BACKING_UP.release()
+
+
+def _made(
+    database: Database, work: Path, target: Path, key: bytes | None, progress: Progress
+) -> BackupManifest:
     try:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(mode=0o700)
@@ -185,7 +198,6 @@ def make_backup(
         return _packed(work, target, facts, key, progress)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-        BACKING_UP.release()
 
 
 def _check_target(target: Path, force: bool) -> None:

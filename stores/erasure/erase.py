@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.auth import AuthContext
+from stores.coordination import ERASED, SharedCoordination
 from stores.erasure.documents import COLUMNS, Gone, erase_documents, forget_vectors, rows_of_tables
 from stores.erasure.rewriting import note_erasure
 from stores.erasure.traces import redact_traces
@@ -238,7 +239,7 @@ class Erasure:
         return pending(self._database)
 
     def tidy(self, step: Step = lambda stage: None) -> bool:
-        with self._tidying:
+        with self._tidying, self._database.coordination.lock("tidy"):
             left = self.pending_erasure()
             if left is None:
                 return False
@@ -263,6 +264,8 @@ class Erasure:
     def _changed(self) -> None:
         for forget in self.on_change:
             forget()
+        if isinstance(coordination := self._database.coordination, SharedCoordination):
+            coordination.bump(ERASED)
 
     def _delete_leftovers(self) -> None:
         rows = self._database.read().execute("SELECT kind, name FROM erasure_leftovers")

@@ -106,7 +106,7 @@ def switch_index(
     left to `refresh`. `embed` makes vectors that are missing. Returns a note, None where the index
     is that one already. The directory must be owned and not open.
     """
-    with opened_record(settings) as record:
+    with opened_record(settings, alone=True) as record:
         database, folder = record.database, record.folder
         before = recorded_place(database)
         wanted = wanted_place(settings, before.record if before else "").with_key()

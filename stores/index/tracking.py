@@ -12,6 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class TrackedVectors:
 
     def write_new(self, collection_id: int, progress: Progress | None = None) -> None:
         """Write the rows above the mark, batch by batch, each followed by the mark."""
-        with self._lock:
+        with self._turn(collection_id):
             above = self._mark(self._database.read(), collection_id)
             for mark in self.written(collection_id, above, progress):
                 with self._database.write() as connection:
@@ -80,7 +81,7 @@ class TrackedVectors:
 
     def settle(self, collection_id: int) -> None:
         """Write what is new, take out what died; raise IndexUnavailableError where that fails."""
-        with self._lock:
+        with self._turn(collection_id):
             self.write_new(collection_id)
             if self.index.count(collection_id) == self._count(_COUNT, collection_id):
                 return
@@ -99,16 +100,22 @@ class TrackedVectors:
 
     def rebuild(self, collection_id: int, progress: Progress | None = None) -> None:
         """Write the vectors of a collection again, all of them."""
-        with self._lock:
+        with self._turn(collection_id):
             self.index.drop(collection_id)  # first: where that fails, the mark is still true
             self._unmark(collection_id)
             self.write_new(collection_id, progress)
 
     def remove(self, collection_id: int) -> None:
         """Forget a collection that is gone."""
-        with self._lock:
+        with self._turn(collection_id):
             self.index.drop(collection_id)
             self._unmark(collection_id)
+
+    @contextmanager
+    def _turn(self, collection_id: int) -> Iterator[None]:
+        """Hold the vectors of a collection, among threads and processes."""
+        with self._lock, self._database.coordination.lock(f"vectors.{collection_id}"):
+            yield
 
     def problem(self, collection: Collection) -> str:
         """Compare the ids in the index with the catalogue's, and ask for a sample of vectors."""

@@ -20,7 +20,8 @@ from psycopg_pool import ConnectionPool
 from core.errors import CarrelError, OperatorError
 from stores.folder import POSTGRES
 from stores.integrity.condition import Defects
-from stores.postgres.connection import PostgresConnection, explained, prepare
+from stores.postgres.connection import PostgresConnection, prepare
+from stores.postgres.coordination import CONNECT_S, PostgresCoordination, make_table
 from stores.postgres.migration import MIGRATION
 from stores.postgres.schema import DEPLOYMENT, FORMAT_KEY, statements
 from stores.sqlite.connections import Connection
@@ -28,12 +29,10 @@ from stores.sqlite.database import Database, WriteBarrier, rows_lost
 from stores.sqlite.schema import FORMAT, other_format
 
 LEAST_VERSION = 150_000  # PostgreSQL 15
-CONNECT_S = 10  # for a server to answer; chosen, not measured
 logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # each try of a server that is away
 READERS, WRITERS = 20, 2  # connections of one process; chosen, not measured
 READING = "SET default_transaction_read_only = on"
 WRITER = "SELECT pg_advisory_xact_lock(hashtext('carrel.writer.' || current_schema()))"
-OWNER = "SELECT pg_try_advisory_lock(hashtext('carrel.owner.' || current_schema()))"
 
 
 def shown(url: str) -> str:
@@ -47,12 +46,19 @@ class PostgresDatabase(Database):
     """Stand in the place of the catalogue's file; `path` says where that would be."""
 
     def __init__(
-        self, path: Path, url: str, *, beside: bool = False, migrating: bool = False
+        self,
+        path: Path,
+        url: str,
+        *,
+        beside: bool = False,
+        shared: bool = False,
+        migrating: bool = False,
     ) -> None:
         """Connect, and make the tables where there are none; raises OperatorError.
 
         `beside` is a process that writes only what several may, while another owns the directory;
-        with `migrating` a catalogue is being copied into it.
+        `shared` is one of several that use all of it; with `migrating` a catalogue is being copied
+        into it.
         """
         self.path = path
         self.url = url
@@ -64,11 +70,13 @@ class PostgresDatabase(Database):
         self._pool, self._readers_pool = self._connected(WRITERS), self._connected(READERS, READING)
         self._postgres = PostgresConnection(self._pool)
         self._writer = cast(Connection, self._postgres)
-        self._owning: psycopg.Connection[Any] | None = None
+        self._coordination = PostgresCoordination(url, shown(url))
+        if shared:
+            self.coordination = self._coordination
         try:
             self._open(migrating)
             if not beside:
-                self._own()
+                self._coordination.own(shared=shared, place=place_of(path.parent))
         except BaseException:
             self.close()
             raise
@@ -125,6 +133,9 @@ class PostgresDatabase(Database):
                         self._postgres.execute_as_is(statement)
                     if migrating:
                         connection.execute("INSERT INTO meta VALUES (?, '')", (MIGRATION,))
+                known = "SELECT to_regclass('shared_values') IS NOT NULL"
+                if not connection.execute(known).fetchone()[0]:
+                    make_table(self._postgres.execute_as_is)
                 query = "SELECT key, value FROM meta WHERE key IN (?, ?, ?)"
                 rows = connection.execute(query, (FORMAT_KEY, DEPLOYMENT, MIGRATION))
                 self._check(dict(rows.fetchall()), where, migrating)
@@ -182,19 +193,6 @@ class PostgresDatabase(Database):
         """Return the connection that a migration writes with."""
         return self._postgres
 
-    def _own(self) -> None:
-        """Hold the database until closed: a copy of the directory is another owner."""
-        with explained():
-            owning = psycopg.connect(self.url, autocommit=True, connect_timeout=CONNECT_S)
-            self._owning = owning
-            row = owning.execute(OWNER).fetchone()
-        if row is None or not row[0]:
-            raise OperatorError(
-                "the database is in use by another process that owns it",
-                value=shown(self.url),
-                hint="stop it: one process at a time owns a catalogue",
-            )
-
     def commits(self) -> int:
         """Return 0: the server keeps its own log."""
         return 0
@@ -249,9 +247,8 @@ class PostgresDatabase(Database):
         with self._write_lock:
             self._postgres.begin("")
             try:
-                if self._postgres.renewed and self._owning is not None:
-                    self._owning.close()
-                    self._own()
+                if self._postgres.renewed:
+                    self._coordination.check()
                     self._postgres.renewed = False
                 self._postgres.execute_as_is(WRITER)
                 yield self._writer
@@ -288,10 +285,14 @@ class PostgresDatabase(Database):
 
     def close(self) -> None:
         """Close every connection; the object is not used afterwards."""
-        if self._owning is not None:
-            self._owning.close()
+        self._coordination.close()
         self._pool.close()
         self._readers_pool.close()
+
+
+def place_of(folder: Path) -> str:
+    """Return what tells a data directory from its copies, on whichever machine it is mounted."""
+    return str((folder / POSTGRES).stat().st_ino) if (folder / POSTGRES).exists() else ""
 
 
 def write_place(folder: Path, url: str, deployment: str) -> None:

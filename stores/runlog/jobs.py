@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from core.auth import AuthContext
+from stores.coordination import JobLease, SharedCoordination
 from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.sums import JOB, sign
 
@@ -174,6 +175,24 @@ class JobRows(CataloguePart):
             {"t": tenant, "u": user, "limit": limit},
         )
         return [_row(row) for row in rows]
+
+    def leases(self, rows: Sequence[JobRow]) -> dict[str, JobLease]:
+        """Return how far jobs are, by id, as far as other processes tell."""
+        shared = self._database.coordination
+        found = [row.id for row in rows if not row.ended]
+        return shared.leases(found) if isinstance(shared, SharedCoordination) else {}
+
+    def cancel(self, row: JobRow) -> None:
+        """End a job; one that a process works on ends at its next piece of work."""
+        shared, worker = self._database.coordination, uuid.uuid4().hex
+        if isinstance(shared, SharedCoordination):
+            if shared.claim(worker, syncs=False, job=row.id) is None:
+                shared.cancel(row.id)
+                return
+        row.state = "cancelled"
+        self.save(row)
+        if isinstance(shared, SharedCoordination):
+            shared.drop(worker, row.id)
 
     def open(self) -> list[JobRow]:
         """List what waits or was at work when the last server ended, the oldest first."""

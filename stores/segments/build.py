@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -64,20 +64,32 @@ class Builder:
         self, collection_id: int, progress: Progress | None = None, pause: Pause | None = None
     ) -> bool:
         """Build the segment if enough has changed since it was built; return whether it was."""
-        with self._lock:
+        with self._turn(collection_id, wait=False) as taken:
+            if not taken:
+                return False  # another process builds it
             with snapshot(self._database) as connection:
                 worth = self._worth_it(connection, collection_id)
             return worth and self._rebuild(collection_id, progress, pause)
 
     def rebuild(self, collection_id: int, progress: Progress | None = None) -> bool:
-        """Build the segment; return False when the collection is too small for one."""
-        with self._lock:
-            return self._rebuild(collection_id, progress, None)
+        """Build the segment; return False when the collection is too small for one.
+
+        No older one is kept: who asks for it may want deleted text gone.
+        """
+        with self._turn(collection_id):
+            return self._rebuild(collection_id, progress, None, keeps=False)
 
     def remove(self, collection_id: int) -> None:
         """Remove the files of a collection that is gone."""
-        with self._lock:
+        with self._turn(collection_id):
             shutil.rmtree(self._folder / str(collection_id), ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _turn(self, collection_id: int, *, wait: bool = True) -> Iterator[bool]:
+        """Hold the files of a collection, among threads and processes."""
+        name, coordination = f"segments.{collection_id}", self._database.coordination
+        with self._lock, coordination.lock(name, wait=wait) as taken:
+            yield taken
 
     def problems(self, collection: Collection) -> list[str]:
         """Return the faults of a collection's segment, each with what to do."""
@@ -129,8 +141,19 @@ class Builder:
             raise SegmentError("it does not match the catalogue")
         return manifest, part.ids
 
-    def _rebuild(self, collection_id: int, progress: Progress | None, pause: Pause | None) -> bool:
+    def _rebuild(
+        self,
+        collection_id: int,
+        progress: Progress | None,
+        pause: Pause | None,
+        *,
+        keeps: bool = True,
+    ) -> bool:
         home = self._folder / str(collection_id)
+        with snapshot(self._database) as connection:
+            _, before = state(connection, collection_id)
+        # Other processes may be reading the one before: it goes with the next build.
+        kept = before if keeps and self._database.coordination.is_shared else None
         try:
             name = self._write(collection_id, home, progress, pause)
         except OSError as error:
@@ -140,7 +163,7 @@ class Builder:
                 hint="searches work without it, slower; free some space, then `carrel reindex`",
             ) from None
         finally:
-            self._clear(collection_id, home)
+            self._clear(collection_id, home, kept)
         return name is not None
 
     def _write(
@@ -216,12 +239,15 @@ class Builder:
             fault("segment.before")
         fault("segment.after")
 
-    def _clear(self, collection_id: int, home: Path) -> None:
-        """Remove every folder but the published one's; files still mapped live on until closed."""
+    def _clear(self, collection_id: int, home: Path, kept: str | None) -> None:
+        """Remove every folder but the published one's, and one that is kept.
+
+        Files still mapped live on until closed, where the file system is this machine's.
+        """
         with snapshot(self._database) as connection:
             _, name = state(connection, collection_id)
         for folder in home.iterdir() if home.is_dir() else ():
-            if folder.name != name:
+            if folder.name not in (name, kept):
                 shutil.rmtree(folder, ignore_errors=True)
 
 

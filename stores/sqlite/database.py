@@ -14,6 +14,7 @@ from typing import Any
 
 from core.errors import DiskFullError, OperatorError, StorageError
 from core.language.analysis import has_words
+from stores.coordination import Coordination
 from stores.encryption import VARIABLE
 from stores.integrity.condition import ROWS_LOST, Defects
 from stores.integrity.witness import KEY, NAME, Witness
@@ -69,6 +70,7 @@ class Database:
     """Open the catalogue and hand out connections."""
 
     url = "sqlite"  # as the setting `catalogue` says; else the address of a server
+    coordination = Coordination()
 
     def __init__(self, path: Path) -> None:
         """Open or create the file; raises OperatorError for one of another format."""

@@ -24,7 +24,7 @@ from stores.folder import (
 )
 from stores.index.place import checked_place, recorded_place
 from stores.integrity.file_manifest import FileManifest
-from stores.lock import OwnerLock
+from stores.lock import OwnerLock, is_shared
 from stores.runlog.conversations import Conversations
 from stores.runlog.jobs import JobRows
 from stores.runlog.notes import KeptNotes
@@ -132,11 +132,17 @@ class SqliteRecord:
         return self.database.condition.lost
 
 
-def open_database(path: Path, catalogue: str, *, beside: bool = False) -> Database:
-    """Open the catalogue where the setting says; `beside` another process that owns it."""
+def open_database(
+    path: Path, catalogue: str, *, beside: bool = False, shared: bool = False
+) -> Database:
+    """Open the catalogue where the setting says.
+
+    `beside` another process that owns it, or `shared` with others that use all of it.
+    """
     if catalogue == SQLITE:
         return Database(path)
-    made: Database = of_server("database").PostgresDatabase(path, catalogue, beside=beside)
+    opened = of_server("database").PostgresDatabase
+    made: Database = opened(path, catalogue, beside=beside, shared=shared)
     return made
 
 
@@ -146,11 +152,17 @@ def of_server(module: str) -> ModuleType:
 
 
 @contextmanager
-def opened_record(settings: Settings, *, owned: bool = True) -> Iterator[SqliteRecord]:
-    """Open the record without the indexes made from it; seal what changes in an owned directory."""
+def opened_record(
+    settings: Settings, *, owned: bool = True, alone: bool = False
+) -> Iterator[SqliteRecord]:
+    """Open the record without the indexes made from it; seal what changes in an owned directory.
+
+    With `alone` no other process uses it, though it be one that several share.
+    """
     path = data_folder(settings) / CATALOGUE
-    seal = FileManifest(path.parent).sealed_again() if owned else nullcontext()
-    made = open_database(path, settings.catalogue, beside=not owned)
+    shared = owned and not alone and is_shared(settings)
+    seal = FileManifest(path.parent).sealed_again() if owned and not shared else nullcontext()
+    made = open_database(path, settings.catalogue, beside=not owned, shared=shared)
     with seal, explained(path), closing(made) as database:
         yield SqliteRecord(database, settings)
 
@@ -166,7 +178,8 @@ def opened_catalogue(
     """
     folder = folder.expanduser().absolute()
     check_folder(folder, create=create, catalogue=catalogue)
-    lock = OwnerLock(folder, wait_s=0)
+    shared = is_shared(Settings(data=folder, catalogue=catalogue))
+    lock = OwnerLock(folder, wait_s=0, shared=shared)
     try:
         lock.acquire()
     except DataLockedError:

@@ -56,8 +56,9 @@ class Arrangement(CataloguePart):
         for rows in self._unprinted(collection.id):
             with self._database.write() as connection:
                 connection.executemany(
-                    "INSERT OR REPLACE INTO chunk_prints VALUES (?, ?, ?, 0)",
-                    [(row[0], collection.id, make(row[1], row[2])) for row in rows],
+                    """INSERT OR REPLACE INTO chunk_prints
+                       SELECT id, collection_id, ?, 0 FROM chunks WHERE id = ?""",
+                    [(make(row[1], row[2]), row[0]) for row in rows],
                 )
         with self._database.write() as connection:
             return _number(connection, collection.id)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from core.faults import fault
 from core.profile import Profile
+from stores.coordination import INGEST
 from stores.sqlite import fulltext, sums
 from stores.sqlite.catalogue import Collection, damaged_collection
 from stores.sqlite.database import CataloguePart
@@ -87,7 +89,9 @@ class Writer(CataloguePart):
         return Collection(row[0], tenant, name, profile, row[1])
 
     def drop_collection_if_empty(self, collection: Collection) -> None:
-        with self._database.write() as connection:
+        with self.alone() as alone, self._database.write() as connection:
+            if not alone:
+                return  # who ingests may be about to fill it; the last one drops it
             count = connection.execute(
                 "SELECT count(*) FROM documents WHERE collection_id = ?", (collection.id,)
             ).fetchone()[0]
@@ -129,6 +133,12 @@ class Writer(CataloguePart):
             yield [UnembeddedChunk._make((*row[1:8], json.loads(row[8]), row[9])) for row in rows]
             bound["last"] = rows[-1]["id"]
 
+    def ingesting(self) -> AbstractContextManager[bool]:
+        return self._database.coordination.lock(INGEST, shared=True)
+
+    def alone(self) -> AbstractContextManager[bool]:
+        return self._database.coordination.lock(INGEST, wait=False)
+
     def count_vectors(self, model: str) -> int:
         query = """SELECT count(*) FROM chunks c JOIN embeddings e
             ON e.content_hash = c.content_hash AND e.model = ?"""
@@ -138,10 +148,16 @@ class Writer(CataloguePart):
         query = "SELECT value FROM meta WHERE key = ?"
         return str(self._value(query, (f"arranged_{collection.id}",)) or "")
 
-    def note_arrangement(self, collection: Collection, mark: str, *, changed: bool) -> None:
+    def note_arrangement(
+        self, collection: Collection, mark: str, version: int, *, changed: bool
+    ) -> None:
+        query = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'index_version'"
         with self._database.write() as connection:
+            found = int(connection.execute(query).fetchone()[0])
             if changed:
                 bump(connection)
+            if found != version:
+                return  # another process has brought more meanwhile
             connection.execute(
                 """INSERT OR REPLACE INTO meta
                    SELECT ?, value || ':' || ? FROM meta WHERE key = 'index_version'""",
@@ -152,7 +168,9 @@ class Writer(CataloguePart):
         if self._value("SELECT value FROM meta WHERE key = 'unswept'") == "0":
             return 0
         dropped = 0
-        with self._database.write() as connection:
+        with self.alone() as alone, self._database.write() as connection:
+            if not alone:
+                return 0  # others have vectors whose chunks follow; the last one sweeps
             for table in sums.VECTORS:
                 cursor = connection.execute(
                     f"""DELETE FROM {table} WHERE NOT EXISTS

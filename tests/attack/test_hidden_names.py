@@ -482,6 +482,7 @@ def audit(names: Names) -> Iterator[Probe]:
 
 PROBES: dict[tuple[str, str], Callable[[Names], Iterator[Probe]]] = {
     ("GET", "/api/v1/health"): single("/api/v1/health"),
+    ("GET", "/api/v1/ready"): single("/api/v1/ready"),
     ("GET", "/api/v1/openapi.json"): single("/api/v1/openapi.json"),
     ("GET", "/"): single("/"),
     ("GET", "/page/{name}"): single("/page/app.js"),

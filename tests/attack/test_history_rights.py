@@ -455,7 +455,15 @@ READ_ROUTES = {
     *("/v1/responses", "/agent/invoke"),
 }
 OTHER_ROUTES = {
-    *("/", "/page/{name}", "/page/{folder}/{name}", "/metrics", "/api/v1/health", "/api/v1/me"),
+    *(
+        "/",
+        "/page/{name}",
+        "/page/{folder}/{name}",
+        "/metrics",
+        "/api/v1/health",
+        "/api/v1/ready",
+        "/api/v1/me",
+    ),
     *("/api/v1/openapi.json", "/api/v1/metrics", "/api/v1/settings/reload", "/api/v1/graph.svg"),
     *("/v1/models", "/v1/models/{model}", "/api/v1/jobs/{job_id}", "/api/v1/keys"),
     "/v1/embeddings",  # of texts that the caller sends

@@ -225,10 +225,12 @@ def test_repeats_are_numbered_and_counted_for_each_caller(shelf: Shelf) -> None:
 def test_how_a_collection_is_arranged_is_noted(shelf: Shelf) -> None:
     intake, version = shelf.intake, shelf.catalogue.index_version()
     assert intake.arrangement(shelf.collection) == ""
-    intake.note_arrangement(shelf.collection, "rules", changed=False)
+    intake.note_arrangement(shelf.collection, "rules", version - 1, changed=False)
+    assert intake.arrangement(shelf.collection) == ""  # another process has brought more
+    intake.note_arrangement(shelf.collection, "rules", version, changed=False)
     noted = intake.arrangement(shelf.collection), shelf.catalogue.index_version()
     assert noted == (f"{version}:rules", version)
-    intake.note_arrangement(shelf.collection, "rules", changed=True)
+    intake.note_arrangement(shelf.collection, "rules", version, changed=True)
     assert intake.arrangement(shelf.collection) == f"{shelf.catalogue.index_version()}:rules"
     assert shelf.catalogue.index_version() > version
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -19,16 +20,17 @@ from urllib.request import urlopen
 import behind
 import numpy as np
 import pytest
-from fakes import FakeEmbedder, OpenShelf, document, remove, write
+from fakes import FakeEmbedder, OpenShelf, Shelf, document, remove, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from llama_servers import free_port
+from postgres_server import new_catalogue
 
 from core import distribution
 from core.auth import AuthContext
 from core.budget import TimeLimit, TimeUpError, limited_time
 from core.errors import CallerError, OperatorError
-from core.settings import Settings
+from core.settings import Settings, load_settings
 from stores.folder import ALL_FOLDERS, FOLDERS, VECTOR_FOLDERS
 from stores.index.chroma import ChromaVectors
 from stores.index.milvus import MilvusVectors
@@ -638,3 +640,30 @@ def test_an_unknown_version_of_milvus_is_one_line(
     monkeypatch.setattr("pymilvus.MilvusClient.get_server_version", lambda *a, **k: "v9.1")
     with pytest.raises(IndexUnavailableError, match=r"Milvus 2.4 to 3.*v9.1"):
         index.count(1)
+
+
+def test_two_processes_write_to_one_server(tmp_path: Path, milvus_url: str) -> None:
+    """Over a catalogue in PostgreSQL, which several processes share."""
+    low = {"data": tmp_path / "data", "catalogue": new_catalogue(), "segment_min_rows": 10}
+    low |= {"index": "milvus", "milvus_uri": milvus_url, "vector_batch": 7}
+    shared = load_settings(low)[0]
+    with Store(shared, "fake", create=True) as one, Store(shared, "fake") as other:
+        assert other.maintenance.coordination.is_shared
+
+        def fill(number: int, store: Store) -> None:
+            shelf = Shelf(store, store.intake.open_collection("acme", "main", None), FakeEmbedder())
+            for text in range(6):
+                shelf.write(shelf.row(f"d{number}.{text}", f"word{number}x{text}"))
+                store.search.refresh(shelf.collection)
+
+        threads = [threading.Thread(target=fill, args=pair) for pair in enumerate((one, other))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for store in (one, other):
+            collection = store.catalogue.collection("acme", "main")
+            for number, text in product(range(2), range(6)):
+                found = search(store, collection, f"word{number}x{text}", pool=1)
+                assert names(store, found) == {f"d{number}.{text}"} and not found.notes
+            assert store.search.problems([collection]) == []

@@ -51,6 +51,7 @@ AGENT: dict[str, tuple[str, dict[str, Any]]] = {
 # A path with an id names one of the reader "ann" of acme in OWNED; others find nothing there.
 ROWS = {
     ("GET", "/api/v1/health"): Row("all"),
+    ("GET", "/api/v1/ready"): Row("all"),
     ("GET", "/api/v1/openapi.json"): Row("all"),
     ("GET", "/"): Row("all"),
     ("GET", "/page/{name}"): Row("all", path="/page/app.js"),

@@ -56,7 +56,7 @@ def test_the_page_names_the_key_and_the_errors(served: Served) -> None:
     kinds = {}
     for path, operations in document["paths"].items():
         for operation in operations.values():
-            free = path in ("/", "/api/v1/health", "/logout")
+            free = path in ("/", "/api/v1/health", "/api/v1/ready", "/logout")
             free = free or path.startswith(("/page/", "/login"))
             assert bool(operation["security"]) != free
             error = operation["responses"]["default"]["content"]["application/json"]["schema"]
