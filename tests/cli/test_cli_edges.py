@@ -75,7 +75,7 @@ def test_a_document_may_come_from_a_pipe(
     piped(b"", "--name", "x.txt").failed(2, "standard input was empty")
     piped(b"x").failed(2, "needs a name", "--name FILE.md")
     piped(b"x", "--name", "x.exe").failed(1, "format .exe")
-    piped(b"x", "--name", "../x.md").failed(2, "no folder")
+    piped(b"x", "--name", "../x.md").failed(2, "begin with a dot")
     piped(b"x", "--name", "x.md", "--prune").failed(2, "--prune")
     carrel("ingest", tmp_path, "--name", "x.md", data=tmp_path / "data").failed(2, "Give -")
 

@@ -214,8 +214,11 @@ def test_the_quality_report_counts_one_moment(filled: Store, collection: Collect
 
 
 def test_a_directory_has_one_owner(filled: Store, open_again: Callable[..., Store]) -> None:
-    with pytest.raises(OperatorError, match="data directory"):
-        open_again(lock_wait_s=0)
+    if filled.address != "sqlite":  # any number of servers have it at once
+        assert open_again(lock_wait_s=0).catalogue.collections("acme")
+    else:
+        with pytest.raises(OperatorError, match="data directory"):
+            open_again(lock_wait_s=0)
     filled.close()
     assert open_again().catalogue.collections("acme")
 

@@ -173,7 +173,8 @@ def test_an_upload_to_one_server_is_done_by_another(
     assert [found.id for found in other.newest(ANN, 5)] == [job.id]
     other.resume()
     eventually(lambda: state(rows, job.row) == "done")
-    assert not path.exists() and one.find(ANN, job.id).row.documents == 1
+    assert one.find(ANN, job.id).row.documents == 1
+    eventually(lambda: not path.exists())
 
 
 def test_a_stopped_worker_gives_its_job_back(
