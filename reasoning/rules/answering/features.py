@@ -111,12 +111,15 @@ def features(
     `similarities` holds, for each piece of evidence, how like the question its sentences are and,
     last, how like it is as a whole; 0 for unrelated, 1 for the same.
     """
-    best = max((float(one[:-1].max()) for one in similarities if len(one) > 1), default=0.0)
+    best: dict[str, float] = {}  # across languages similarities are higher or lower throughout
+    for item, likeness in zip(evidence, similarities, strict=True):
+        top = float(likeness[:-1].max(initial=0.0))
+        best[item.language] = max(best.get(item.language, 0.0), top)
     found: list[Candidate] = []
     for rank, (item, likeness) in enumerate(zip(evidence, similarities, strict=True)):
         beside = "\n".join(one.text for one in evidence if one.document_key == item.document_key)
         passage = _Passage(wanted, item, follows(item, evidence), beside)
-        found += passage.candidates(likeness, best, rank)
+        found += passage.candidates(likeness, best[item.language], rank)
     rows = [one.row for one in found]
     return found, np.array(rows, dtype=np.float32).reshape(len(rows), len(FEATURES))
 
