@@ -16,7 +16,14 @@ from reasoning.rules.answering.blocks import announces, follows
 from reasoning.rules.answering.documentation import asked_definitions, says_identifier
 from reasoning.rules.answering.features import LEAST_LEXICAL
 from reasoning.rules.answering.headings import heading_of
-from reasoning.rules.answering.named import is_entry, lacking_things, terms_above, terms_before
+from reasoning.rules.answering.named import (
+    is_entry,
+    is_other_entry,
+    lacking_action,
+    lacking_things,
+    terms_above,
+    terms_before,
+)
 from reasoning.rules.answering.relevance import UNREADABLE, Relevance, Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import lexicon
@@ -189,6 +196,7 @@ def _named(wanted: QueryTerms, grade: Grade, sentence: Sentence | None, beside: 
         lacking += wanted.unknown_names
     if sentence.read is None or sentence.odds < TRUSTED:
         lacking += lacking_things(wanted, sentence, beside)
+    lacking += filter(None, [lacking_action(wanted, sentence)])
     shown = cues(wanted.language)  # who asks for an example is served by one that is not called so
     lacking = [one for one in lacking if not shown.found("example", one)]
     if not lacking:
@@ -282,6 +290,8 @@ def _grade(
         level, reason = RELATED, f"{reason}; of another version"
     if level >= PARTLY and is_other_framework(wanted.frameworks, item):
         level, reason = RELATED, f"{reason}; of another framework"
+    if level >= PARTLY and is_other_entry(wanted, sentence):
+        level, reason = RELATED, f"{reason}; of another code"
     if level >= PARTLY and _is_denied(wanted, sentence):
         level, reason = RELATED, f"{reason}; the reader finds no answer in it"
     if level >= PARTLY and _lacks(wanted, sentence):

@@ -356,3 +356,32 @@ def test_a_unit_needs_a_number_in_chinese(rules: Rules) -> None:
     rule = piece("每本书可借 21 天，并可续借两次。", "zh")
     praised, ruled = grades(rules, asked, praise, rule)
     assert praised <= 1 < ruled
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "text", "grade"),
+    [
+        ("en", "How do I delete a note?", "A note is synchronised when you close it.", 1),
+        ("en", "How do I delete a note?", "Select the note and press Remove.", 2),
+        ("en", "How do I uninstall the client?", "Install the client with its setup file.", 1),
+        ("ru", "Как удалить заметку?", "Заметка сохраняется, когда вы её закрываете.", 1),
+        ("ru", "Как удалить заметку?", "Выберите заметку и нажмите «Стереть».", 2),
+        ("uk", "Як видалити нотатку?", "Нотатка зберігається, коли ви її закриваєте.", 1),
+        ("zh", "怎么删除笔记?", "关闭笔记时会自动保存。", 1),
+    ],
+)
+def test_a_way_to_do_something_needs_a_word_of_what_is_done(
+    language: str, question: str, text: str, grade: int, rules: Rules
+) -> None:
+    wanted = asking(question, language)
+    item = piece(text, language, title="note")
+    found = rules([item]).grade(wanted, [item])[0]
+    assert (found.grade >= 2) is (grade >= 2), found.reason
+
+
+def test_the_row_of_another_code_does_not_answer(rules: Rules) -> None:
+    table = "Code | Cause | Remedy\nV-17 | The tank is empty | Fill the tank within 5 days"
+    asked = "How many days do I have to fill the tank with {}?"
+    rows = piece(table, "en", kind="table")
+    assert grades(rules, asking(asked.format("V-17"), "en", wants="number"), rows)[0] >= 2
+    assert grades(rules, asking(asked.format("V-31"), "en", wants="number"), rows)[0] <= 1

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 
-from core.language.analysis import analyze, terms
+from core.language.analysis import analyze, content_terms, terms
+from core.language.passages import TABLE
 from languages.language import find_language
 from reasoning.rules.answering.relevance import Sentence
-from reasoning.rules.answering.wanted import NamedThing, QueryTerms
+from reasoning.rules.answering.wanted import CODE, NamedThing, QueryTerms
+from reasoning.rules.lexicon import lexicon
 
 BESIDE = ("", ",", "(", "（", ":", "：", "–", "—")  # what parts an office and a name
 HALF = 2  # characters of most words of Chinese, of which longer ones are made
 BEFORE = 300  # characters before a sentence that may say what it is about; chosen, not measured
+FIRST = 2  # words behind "how do I" of which one is the action: "safely delete"; by hand
 
 
 def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[str]:
@@ -61,6 +64,44 @@ def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[
     return list(dict.fromkeys(lacking))
 
 
+def lacking_action(wanted: QueryTerms, sentence: Sentence) -> str:
+    """Return the action whose way is asked for and that nothing near a sentence is about, or "".
+
+    Only actions of `languages/*/actions.yaml` are looked for, and only in one language.
+    """
+    item, language = sentence.evidence, wanted.language
+    action = _asked_action(wanted.written or wanted.text, language) if wanted.howto else None
+    if action is None or item.language != language:
+        return ""
+    near = item.text[max(0, sentence.start - BEFORE) : sentence.end + BEFORE].casefold()
+    inside = terms_above(sentence) | frozenset(terms(near, language))
+    spaced = find_language(language).spaced
+    known = any(
+        own <= inside if (own := frozenset(terms(one, language))) and spaced else one in near
+        for one in (*action["asks"], *action["says"])
+    )
+    return "" if known else action["asks"][0]
+
+
+def _asked_action(question: str, language: str) -> dict[str, list[str]] | None:
+    """Return the words of the action that a question asks the way of, None for an unknown one."""
+    lists = lexicon(language)
+    how = lists.search("asks_how", question)
+    if how is None:
+        return None
+    asked = question[how.end() :].casefold()
+    first = content_terms(asked, language)[:FIRST]
+    return next(
+        (
+            one
+            for one in find_language(language).read("actions").values()
+            for word in one["asks"]
+            if (word in asked if not lists.known.spaced else {*terms(word, language)} & {*first})
+        ),
+        None,
+    )
+
+
 def terms_above(sentence: Sentence) -> frozenset[str]:
     """Return the terms of the headings of a sentence."""
     item = sentence.evidence
@@ -80,6 +121,22 @@ def _spells(word: str, text: str, *, spaced: bool) -> bool:
     if not spaced and len(word) > HALF:  # 烘干机: "烘干由两台新机器完成"
         return word[:HALF] in text and all(one in text for one in word[HALF:])
     return re.search(rf"\b{letters}\b" if spaced else letters, text, re.IGNORECASE) is not None
+
+
+def is_other_entry(wanted: QueryTerms, sentence: Sentence) -> bool:
+    """Tell whether a sentence is the row or the entry of another code than a question names."""
+    own = {_shape(one): one.casefold() for one in CODE.findall(sentence.text) if not one.isdigit()}
+    asked = [one for one in wanted.codes if _shape(one) in own]
+    first = CODE.search(sentence.text)
+    leads = sentence.evidence.kind == TABLE or (
+        first is not None and not any(map(str.isalnum, sentence.text[: first.start()]))
+    )
+    text = sentence.text.casefold()
+    return leads and bool(asked) and not any(one.casefold() in text for one in asked)
+
+
+def _shape(code: str) -> str:
+    return re.sub(r"\d+", "0", code.casefold())
 
 
 def is_entry(wanted: QueryTerms, sentence: Sentence) -> bool:
