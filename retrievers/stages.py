@@ -23,6 +23,7 @@ from core.trace import StageStep
 from core.types import Evidence
 from models.reranker import Reranker
 from retrievers.factors import boost_entities, factors
+from retrievers.fusion import VECTOR
 from retrievers.types import Index, Query, Searched, Stage, Vector
 
 LEAST_MS = 500  # with less time left than this, re-ranking is skipped
@@ -261,6 +262,33 @@ def _fingerprint(text: str) -> tuple[frozenset[tuple[str, ...]], Counter[str]]:
     return shingles, facts
 
 
+# SPEC T4: how many hits are kept where the best is nearer than the first distance, no farther than
+# the second, or farther; beyond it one that is farther than the third is left out as well.
+NEAR, FAR, TOO_FAR = 0.35, 0.55, 0.7
+FEW, USUAL, MANY = 3, 5, 8
+
+
+def adapt_count(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
+    """Keep few hits where the best is near, more where it is far; all without vectors."""
+    embedder, asked = searched.index.embedder, searched.query.language or ""
+    if embedder is None or searched.vector is None or not evidence:
+        return evidence, ""
+    distances = [
+        1.0 - embedder.similarity(item.scores[VECTOR], asked, item.language)
+        if VECTOR in item.scores
+        else None
+        for item in evidence
+    ]
+    best = min((one for one in distances if one is not None), default=1.0)
+    most = FEW if best < NEAR else USUAL if best <= FAR else MANY
+    kept = [
+        item
+        for item, distance in zip(evidence, distances, strict=True)
+        if most < MANY or distance is None or distance <= TOO_FAR
+    ][:most] or evidence[:1]
+    return kept, f"{len(kept)} of {len(evidence)}: the best distance is {best:.2f}"
+
+
 NEIGHBOUR = "neighbour"
 
 
@@ -322,6 +350,7 @@ RANKING: tuple[tuple[str, Stage], ...] = (
 )
 CHOOSING: tuple[tuple[str, Stage], ...] = (
     ("selection.stage_coverage", coverage),
+    ("selection.stage_adaptive_count", adapt_count),
     ("selection.stage_neighbours", neighbours),
     ("selection.stage_announced", add_announced),
     ("selection.stage_token_budget", token_budget),

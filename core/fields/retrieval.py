@@ -163,6 +163,9 @@ class SelectionSettings(Group):
         0.9, gt=0, le=1, description="Jaccard similarity of texts that say the same."
     )
     stage_coverage: bool = Field(False, description="Choose evidence that covers the question.")
+    stage_adaptive_count: bool = Field(
+        False, description="Keep few hits where the best is near, more where it is far."
+    )
     stage_token_budget: bool = Field(True, description="Cut evidence to the token budget.")
     context_tokens: int = Field(
         12_000, ge=100, description="Tokens of the evidence of one search at most."

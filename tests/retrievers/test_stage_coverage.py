@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from fakes import FakeEmbedder
 from hypothesis import given
 from hypothesis import strategies as st
-from stage_builders import WithVectors, hit, searched
+from stage_builders import WithVectors, hit, ids, searched
 
 from core.auth import AuthContext
-from retrievers.stages import choose, coverage
+from retrievers.fusion import VECTOR
+from retrievers.stages import adapt_count, choose, coverage
 from retrievers.types import Query
 
 Q = np.array([1.0, 0.0, 0.0])
@@ -72,6 +76,20 @@ def test_gains_add_up_to_the_formula(rows, alpha, min_gain) -> None:
     rest = set(range(len(rows))) - set(chosen)
     covered = value(chosen, vectors, alpha)
     assert all(value([*chosen, r], vectors, alpha) - covered < min_gain + 1e-9 for r in rest)
+
+
+@pytest.mark.parametrize(("cosine", "kept"), [(0.9, 3), (0.5, 5), (0.4, 6)])
+def test_the_number_of_hits_follows_the_best_distance(index, cosine: float, kept: int) -> None:
+    given = replace(index(), embedder=FakeEmbedder())
+    search = searched(given, "harbour", vector=FakeEmbedder().embed_query("harbour"))
+    steps = (0.0, 0.0, 0.0, 0.0, 0.0, 0.05, 0.2, 0.3, 0.3)  # behind the best
+    evidence = [
+        hit(name).model_copy(update={"scores": {VECTOR: cosine - step}})
+        for name, step in zip("abcdefghi", steps, strict=True)
+    ]
+    found, note = adapt_count(search, evidence)
+    assert ids(found) == ids(evidence[:kept]) and f"{kept} of 9" in note
+    assert adapt_count(searched(given), evidence) == (evidence, "")
 
 
 def test_without_vectors_all_is_kept_and_said(index) -> None:

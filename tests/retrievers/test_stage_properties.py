@@ -15,14 +15,21 @@ from stage_builders import ANN, WithVectors, WordReranker, ids
 from core.settings import Settings
 from core.types import Evidence
 from retrievers.factors import boost_entities, factors
-from retrievers.stages import coverage, near_duplicates, neighbours, rerank, token_budget
+from retrievers.stages import (
+    adapt_count,
+    coverage,
+    near_duplicates,
+    neighbours,
+    rerank,
+    token_budget,
+)
 from retrievers.types import Index, Query
 from stores.store import Store
 
 RANKING = [rerank, factors, boost_entities]
-CUTTING = [near_duplicates, coverage, token_budget]
+CUTTING = [near_duplicates, coverage, adapt_count, token_budget]
 STAGES = [*RANKING, *CUTTING, neighbours]
-REPEATABLE = [near_duplicates, token_budget]
+REPEATABLE = [near_duplicates, adapt_count, token_budget]
 QUESTIONS = [
     "Where is the harbour?",
     "What is jax.lax.scan in 2.1?",
