@@ -14,6 +14,7 @@ from reasoning.rules.lexicon import lexicon
 BESIDE = ("", ",", "(", "（", ":", "：", "–", "—")  # what parts an office and a name
 HALF = 2  # characters of most words of Chinese, of which longer ones are made
 BEFORE = 300  # characters before a sentence that may say what it is about; chosen, not measured
+STEM = 6  # letters of a term of which other words may be made; by hand
 FIRST = 2  # words behind "how do I" of which one is the action: "safely delete"; by hand
 
 
@@ -38,7 +39,7 @@ def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[
         for one in wanted.things
         for word, group in one.beside
         # "Its head is …" leaves out what stands before it.
-        if not group & ((inside if one.terms & own else here) if wanted.is_short else document)
+        if not _has(group, (inside if one.terms & own else here) if wanted.is_short else document)
         and _is_of_another_kind(sentence.text, one, wanted)
     ]
     if not wanted.is_short:
@@ -56,9 +57,9 @@ def lacking_things(wanted: QueryTerms, sentence: Sentence, beside: str) -> list[
     lacking += [
         word
         for word, group in parts
-        if not group & document and not _spells(word, beside, spaced=is_spaced)
+        if not _has(group, document) and not _spells(word, beside, spaced=is_spaced)
     ]
-    named = wanted.entity_terms or not parts or any(group & here for _, group in parts)
+    named = wanted.entity_terms or not parts or any(_has(group, here) for _, group in parts)
     if not (lacking or named or any(_spells(word, before, spaced=is_spaced) for word, _ in parts)):
         lacking = [word for word, _ in parts]
     return list(dict.fromkeys(lacking))
@@ -113,6 +114,12 @@ def terms_before(sentence: Sentence) -> frozenset[str]:
     item = sentence.evidence
     before = item.text[max(0, sentence.start - BEFORE) : sentence.end]
     return terms_above(sentence) | frozenset(terms(before, item.language))
+
+
+def _has(group: frozenset[str], found: frozenset[str]) -> bool:
+    """Tell whether one of a group of terms is found, or one made of it: "search", "searchable"."""
+    long = tuple(one for one in group if len(one) >= STEM)
+    return bool(group & found) or (bool(long) and any(one.startswith(long) for one in found))
 
 
 def _spells(word: str, text: str, *, spaced: bool) -> bool:
