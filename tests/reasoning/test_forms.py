@@ -55,6 +55,12 @@ def test_a_question_asks_for_a_form(language: str, question: str, form: str) -> 
         ("duration", "uk", "Поїздка триває 2 доби.", True),
         ("age", "zh", "他39岁。", True),
         ("share", "uk", "Це половина всіх місць.", True),
+        ("share", "en", "About 31 per cent of payments failed.", True),
+        ("frequency", "en", "A filter lasts for four months.", True),
+        ("frequency", "ru", "Фильтр служит около четырёх месяцев.", True),
+        ("frequency", "uk", "Фільтр служить близько чотирьох місяців.", True),
+        ("frequency", "zh", "滤芯寿命约为四个月。", True),
+        ("frequency", "en", "The filter is below the four taps.", False),
     ],
 )
 def test_a_text_holds_a_form(form: str, language: str, text: str, *, holds: bool) -> None:

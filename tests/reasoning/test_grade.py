@@ -186,6 +186,13 @@ def test_a_thing_that_no_document_mentions_is_capped(rules: Rules) -> None:
         ("ru", "Во сколько завтрак?", "Во сколько обед?", "Завтрак подают в 8:30."),
         ("uk", "О котрій сніданок?", "О котрій обід?", "Сніданок подають о 8:30."),
         ("zh", "馆长是谁？", "副馆长是谁？", "馆长是王建国。"),
+        ("zh", "E1是什么意思？", "E2是什么意思？", "E1：温度传感器断路。"),
+        (
+            "en",
+            "How much does the recording cost?",
+            "How much does the catalogue cost?",
+            "Recordings made on request cost £25.",
+        ),
     ],
 )
 def test_another_of_the_kind_does_not_answer(
