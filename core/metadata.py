@@ -142,7 +142,7 @@ class Filter(FrozenModel):
     """Compare one field of a document with a value.
 
     `=` ignores case and takes * and ?, and several values with | between; a name of an author need
-    not be whole ("Smith"), nor a date ("2020"). `~` means contains. < <= > >= compare numbers,
+    not be whole ("Smith"), nor a date ("2020") or a version ("1.4"). `~` means contains. < <= > >= compare numbers,
     dates and versions. `version=latest` keeps the newest version of each document, and documents
     that declare none. `metadata.language` is what a document says of itself under that name.
     """
@@ -219,6 +219,9 @@ class Filter(FrozenModel):
         if self.name == "authors":
             words = set(_WORD.findall(asked))
             return bool(words) and words <= set(_WORD.findall(found))
+        if self.name == "version":  # "1.4" is 1.4.2 as well, and not 1.40
+            whole = found.removeprefix("v").startswith(f"{asked.removeprefix('v')}.")
+            return whole or version_order(found) == version_order(asked)
         one, other = _number(found), _number(asked)
         if one is not None and one == other:
             return True

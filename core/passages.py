@@ -22,7 +22,7 @@ _TRUE = frozenset({"true", "yes", "1"})
 # Share of the names of most modules, up to which one is thinly covered: 12 of the 98 of JAX.
 THIN = 0.25
 _WILDCARD = re.compile(r"\.[xX*]$")
-_PATH = " › "  # between the headings of a section
+PATH = " › "  # between the headings of a section
 
 
 def deprecation_notes(evidence: Iterable[Evidence]) -> list[str]:
@@ -85,7 +85,7 @@ def _headings(item: Evidence) -> list[dict[str, Any]]:
     Below the name of an API what is said of sections around it does not count.
     """
     known = {one.get("name"): one for one in reversed(entries_of(item.metadata))}
-    found = [known[name] for name in reversed(item.section.split(_PATH)) if name in known]
+    found = [known[name] for name in reversed(item.section.split(PATH)) if name in known]
     return [one for one in found if one.get("type")] or found
 
 

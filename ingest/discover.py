@@ -25,6 +25,13 @@ from ingest.types import LoadFailure
 from stores.folder import CATALOGUE
 from stores.sqlite.rows import digest
 
+# What Sphinx and MkDocs add to the pages of a site, by a file that tells that they made it: an
+# index, a search and copies of the sources, which would answer instead of the pages.
+GENERATED = {
+    "objects.inv": {"_sources", "_static", "genindex.html", "py-modindex.html", "search.html"},
+    "search/search_index.json": {"search", "404.html"},
+}
+
 
 @dataclass(frozen=True)
 class SourceFile:
@@ -101,7 +108,7 @@ def _walk(root: Path, found: list[_Found], failures: list[LoadFailure], others: 
 def _folders(
     root: Path, failures: list[LoadFailure]
 ) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
-    """Yield each folder, in order, with what is in it but folders and hidden names.
+    """Yield each folder, in order, with what is in it but folders, hidden and generated names.
 
     Not os.walk: it recurses, and folders may be nested more deeply than Python's stack goes.
     """
@@ -117,7 +124,9 @@ def _folders(
             continue
         if any(entry.name == CATALOGUE for entry in entries):
             continue  # a data directory: its files, uploads of others among them, are no documents
-        seen = [entry for entry in entries if not entry.name.startswith(".")]
+        made = [names for sign, names in GENERATED.items() if Path(folder, sign).is_file()]
+        left = frozenset[str]().union(*made)
+        seen = [one for one in entries if not one.name.startswith(".") and one.name not in left]
         # A docset is one source, not a folder of pages.
         below = [entry for entry in seen if _is_folder(entry)]
         yield folder, [entry for entry in seen if not _is_folder(entry)]

@@ -12,7 +12,7 @@ from core.language.cues import cues
 from core.language.detect import detect_language
 from core.language.entities import entities
 from core.language.identifiers import find_identifiers
-from core.passages import newer_versions
+from core.passages import PATH, newer_versions
 from core.types import Evidence
 from models.entity_tagger import entity_tagger
 from retrievers.fusion import TEXT, VECTOR
@@ -95,6 +95,7 @@ def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence
         *_by_version(searched, evidence, amounts),
         *_by_code(searched, amounts),
         *_by_api_name(searched, amounts["api_name"]),
+        *_by_definition(searched, amounts["definition"]),
         *_by_heading(searched, evidence, amounts),
         *_by_page(evidence, amounts["page"]),
         lambda item: ("index page", amounts["index_page"] * is_index_page(item)),
@@ -180,6 +181,20 @@ def _by_api_name(searched: Searched, amount: float) -> Iterable[Factor]:
         return "API name", amount if match else 0.0
 
     return [api_name] if names else []
+
+
+def _by_definition(searched: Searched, amount: float) -> Iterable[Factor]:
+    """Prefer what defines a name of the query: the last heading is a dotted name that ends so."""
+    text = searched.query.text.strip()
+    names = find_identifiers(text) or ([text] if text.isidentifier() else [])
+    ends = tuple(f".{name.removesuffix('()')}" for name in names)
+
+    def definition(item: Evidence) -> tuple[str, float]:
+        last = item.section.rpartition(PATH)[2].partition("(")[0].strip()
+        dotted = last.replace(".", "").replace("_", "").isalnum() and f".{last}".endswith(ends)
+        return "definition", amount if dotted and "." in last else 0.0
+
+    return [definition] if names and amount else []
 
 
 def _any_of(names: Sequence[str]) -> re.Pattern[str] | None:

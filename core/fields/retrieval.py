@@ -124,6 +124,7 @@ FACTOR_AMOUNTS = {
     "code_other": -0.03,  # code when it is not
     "index_page": -0.1,  # lists of links and tables of contents
     "api_name": 0.05,  # an API name of the question is there exactly
+    "definition": 0.3,  # the heading is a dotted name that ends with one of the question
     "heading": 0.3,  # a title or a keyword is the query, word by word
     "title": 0.0,  # by the share of the query's words that the title has
     "opening": 0.0,  # the beginning of a document, for a question that names no code

@@ -94,3 +94,12 @@ def test_a_data_directory_is_no_document(tmp_path: Path) -> None:
     (uploads / "secret.md").write_text("another tenant's")
     found, _ = discover([tmp_path])
     assert [one.relative for one in found] == ["a.md"]
+
+
+def test_what_a_generator_adds_to_a_site_is_left_out(tmp_path: Path) -> None:
+    _make(tmp_path, "one/objects.inv", "one/index.html", "one/genindex.html", "one/search.html")
+    _make(tmp_path, "one/_sources/index.rst.txt", "one/py-modindex.html", "two/404.html")
+    _make(tmp_path, "two/search/search_index.json", "two/index.html", "three/search.html")
+    files, failures = discover([tmp_path])
+    found = [file.relative for file in files]
+    assert found == ["one/index.html", "three/search.html", "two/index.html"] and not failures

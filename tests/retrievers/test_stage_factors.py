@@ -176,6 +176,15 @@ def test_an_api_name_counts_when_it_is_there_exactly(index, text, amount) -> Non
     assert added(index, asked, above)["a"] == pytest.approx(2 * amount)
 
 
+def test_what_defines_a_name_goes_before_what_mentions_it(index) -> None:
+    own = hit("own", "Scan it.", section="mod › mod.scan_all(path)")
+    other = hit("other", "Scan it.", section="mod › mod.scan_all2")
+    for asked in ("scan_all", "what does scan_all() do"):
+        values = added(index, asked, own, other)
+        assert values["own"] > 0.25 and values["other"] < 0.1
+    assert added(index, "what does a scan do", own)["own"] < 0.25
+
+
 def test_a_profile_sets_other_versions_back_only_where_the_right_one_is(index) -> None:
     made = index(**{AMOUNTS: ["version_far=-0.8"]})
     evidence = [hit("old", version="1.0"), hit("new", version="2.1")]
