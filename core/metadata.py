@@ -142,9 +142,10 @@ class Filter(FrozenModel):
     """Compare one field of a document with a value.
 
     `=` ignores case and takes * and ?, and several values with | between; a name of an author need
-    not be whole ("Smith"), nor a date ("2020") or a version ("1.4"). `~` means contains. < <= > >= compare numbers,
-    dates and versions. `version=latest` keeps the newest version of each document, and documents
-    that declare none. `metadata.language` is what a document says of itself under that name.
+    not be whole ("Smith"), nor a date ("2020") or a version ("1.4"). `~` means contains.
+    < <= > >= compare numbers, dates and versions. `version=latest` keeps the newest version of each
+    document, and documents that declare none. `metadata.language` is what a document says of itself
+    under that name.
     """
 
     field: str
