@@ -29,7 +29,7 @@ from reasoning.recommend.factors import (
 from reasoning.recommend.need import Need
 from reasoning.recommend.reading import read_need
 from reasoning.recommend.reasons import write_reasons
-from reasoning.recommend.relations import find_relations
+from reasoning.recommend.relations import find_relations, leave_out_replaced
 from tools.search import FIND_CANDIDATES
 from tools.toolbox import Toolbox, joined_specs
 from tools.types import ToolError
@@ -76,6 +76,7 @@ def recommended(
             found += own
         _add_taste(session, auth, found, boxes)
         ranked = score_candidates(found, read, datetime.now(UTC).date())
+        ranked = leave_out_replaced(need, ranked)
         if read.constraints and not (unmet or ranked or notes):
             notes = ["no document here meets all that must be so"]
         chosen = _different(ranked, boxes, k, VARIED if read.has("varied") else DIVERSITY)

@@ -62,6 +62,14 @@ def find_relations(chosen: Sequence[Suggestion], found: Sequence[Suggestion]) ->
     return list(relations.values())
 
 
+def leave_out_replaced(need: str, ranked: Sequence[Suggestion]) -> list[Suggestion]:
+    """Return what is suggested but that instead of which something is wanted: "instead of X"."""
+    known = {one.passage.title.casefold(): one for one in ranked}
+    ends = [match.end() for match in cue("instead_of").finditer(need)]
+    named = {name.casefold() for end in ends for name in _names(need[end:], known)}
+    return [one for one in ranked if one.passage.title.casefold() not in named]
+
+
 Named = tuple[RelationKind, str, list[Citation]]
 
 

@@ -146,6 +146,9 @@ def test_relations_are_told_and_drawn(carrel: Carrel, data: Path, tmp_path: Path
     assert {("oldwiki", "replaced_by", "wikibox"), ("oldwiki", "depends_on", "Chartling")} <= {
         (one["title"], one["kind"], one["target"]) for one in other
     }
+    wanted = ("recommend", "a wiki instead of oldwiki", "-c", "projects", "--json")
+    titles = [one["title"] for one in carrel(*wanted, data=data).json["items"]]
+    assert "wikibox" in titles and "oldwiki" not in titles
     ids = {one["target"]: one["target_id"] for one in found["relations"]}
     assert (ids["chartling"], ids["zlib"]) == ("chartling", None)
     drawn = tmp_path / "graph.svg"
