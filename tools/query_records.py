@@ -47,10 +47,10 @@ class RecordArguments(FrozenModel):
     With an `aggregate` the first piece of evidence says how many match: the records of each value
     `by` a field (of values that begin with the same `characters`), the sum or the average of
     `field` (for each value of `by`), the share of those that meet `among`; `list` and an order add
-    the records themselves. `file` confines it to the records of one file, or of several, and `show`
-    names the fields that are asked for. With `named` the records and cards are returned whose title has all
-    these words, or the one that has them for a value, with `about` the records that are nearest to
-    a theme in meaning and words, whatever else is given.
+    the records themselves. `file` confines it to the records of one file or several, and `show`
+    names the fields that are asked for. With `named` the records and cards are returned whose title
+    has all these words, or the one that has them for a value, with `about` the records that are
+    nearest to a theme in meaning and words, whatever else is given.
     """
 
     where: list[Condition] = Field(default_factory=list, max_length=8)

@@ -224,9 +224,7 @@ def record_calls(
     return min(found, key=lambda one: one[0], default=(0, []))[1]
 
 
-def read(
-    question: str, schema: RecordSchema, *, unanswered: bool = False
-) -> list[dict[str, Any]]:
+def read(question: str, schema: RecordSchema, *, unanswered: bool = False) -> list[dict[str, Any]]:
     """Return the arguments of the queries that a question asks for, none where it asks for none.
 
     Of several files those are meant that the question names, and that explain most of it.
@@ -346,8 +344,8 @@ def named_files(reading: RecordReading) -> list[str]:
             reading.used.add(place)
     best = min(named, key=len, default=[])
     for place, one in enumerate(reading.matches):
-        known = one.is_a("value", "field", "flag") or is_common(one.text)
-        part = schema.with_word(best, one.text) if place not in reading.used and not known else []
+        other = one.is_a("value", "field", "flag") or is_common(one.text)
+        part = schema.with_word(best, one.text) if place not in reading.used and not other else []
         if part:
             reading.used.add(place)
             best = part
