@@ -237,7 +237,8 @@ def read(question: str, schema: RecordSchema, *, unanswered: bool = False) -> li
     prose = bool(schema.prose) and not (named and all(TABLE_SIGN not in one for one in named))
     groups = schema.alike(named or [one.file for one in schema.files])
     readings = [
-        (files, _read(question, schema.alone(files), beside_prose=prose)) for files in groups
+        (files, _read(question, schema.alone(files), beside_prose=prose, unanswered=unanswered))
+        for files in groups
     ]
     known = [
         (found[0], found[1] | {"file": _named(files, schema)}) for files, found in readings if found
@@ -254,7 +255,7 @@ def read(question: str, schema: RecordSchema, *, unanswered: bool = False) -> li
 
 
 def _read(
-    question: str, schema: RecordSchema, *, beside_prose: bool = False
+    question: str, schema: RecordSchema, *, beside_prose: bool = False, unanswered: bool = False
 ) -> tuple[int, dict[str, Any]] | None:
     """Return how much of the question the schema does not explain, and the arguments."""
     reading = RecordReading(schema.scan(question), schema)
@@ -269,9 +270,10 @@ def _read(
     _asked(reading)
     guessed = sum(one["field"] == ANY_FIELD for one in reading.where)
     arguments = _arguments(reading, unknown, guessed)
-    if beside_prose and not (reading.aggregate != "list" or _lists(reading) or reading.verified):
+    asks = reading.aggregate != "list" or _lists(reading) or reading.verified or unanswered
+    if beside_prose and not asks:
         return None
-    if arguments is not None and _looks_up(reading) and schema.is_within:
+    if arguments is not None and _looks_up(reading) and schema.is_within and not unanswered:
         return None  # the row itself is in the text, and says so better
     return None if arguments is None else (guessed + reading.passed_over, arguments)
 
@@ -365,7 +367,7 @@ def _asked(reading: RecordReading) -> None:
         if place not in reading.used and one.is_a("field") and not one.is_a("filler"):
             names = [m.name for m in one.of("field")]
             reading.shown += names[:1] if not set(names) & set(reading.shown) else []
-    if not reading.shown and reading.where and has(reading, "count"):  # "how much does it cost"
+    if not reading.shown and reading.where and has(reading, "count", "vague"):  # "what is the cost"
         costs = [m.name for one in reading.matches if one.is_a("filler") for m in one.of("field")]
         reading.shown += [name for name in costs if schema.numeric(name)][:1]
     person = schema.first(people) if has(reading, "who") and not reading.groups else None

@@ -39,6 +39,7 @@ AKIN = "akin"  # the value of the meaning of a word that is like the name of a f
 LEAST_NOUN = 3  # letters of an English plural, at least, of a heading
 SHARED = 4  # letters that "supply" and "supplier" must share, all but their endings
 # Chosen, not measured:
+DISTINCT_FIRST = 0.6  # the same of the first column of tables in documents
 DISTINCT = 0.9  # the share of records that have another value, where it is their name
 
 
@@ -160,7 +161,9 @@ class RecordSchema:
     def with_word(self, files: Sequence[str], word: str) -> list[str]:
         """Return those files that have a word in their names, which may be a table's heading."""
         word = word.casefold()
-        return [one for one in files if word in re.split(r"[\W_]+", one.casefold())]
+        whole = HAN.search(word) is not None  # words of which nothing sets apart
+        named = ((one, one.casefold()) for one in files)
+        return [one for one, low in named if word in (low if whole else re.split(r"[\W_]+", low))]
 
     def alone(self, files: tuple[str, ...]) -> RecordSchema:
         """Return the schema of the records of files that have the same fields."""
@@ -219,14 +222,18 @@ class RecordSchema:
         return [{"field": name, "op": "contains", "value": values[name]} for name in values]
 
     def names(self, name: str) -> bool:
-        """Tell whether a field names its records: a text that is another one in nearly each."""
-        info = self.fields[name]
+        """Tell whether a field names its records: a text that is another one in nearly each.
+
+        The first column of tables in documents, which may name a thing once more, in most.
+        """
+        info, having = self.fields[name], [one for one in self.files if name in one.fields]
+        first = all(TABLE_SIGN in one.file and one.fields[0] == name for one in having)
         return (
             info.type == "text"
             and name not in self.dates
             and self.canonical[name] not in tables()["people"]
             and info.values
-            >= DISTINCT * sum(one.records for one in self.files if name in one.fields)
+            >= (DISTINCT_FIRST if first else DISTINCT) * sum(one.records for one in having)
         )
 
     def numbers_each(self, table: RecordTable) -> bool:
