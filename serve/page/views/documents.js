@@ -168,11 +168,16 @@ async function listView(root, app, wanted) {
     await refresh();
   }
 
-  const share = (one) => replaceReaders(`Who may read “${one.title || one.source}”?`,
-    "They replace those of now, for all that its file holds.", "/api/v1/documents", { document_id: one.document_id });
+  function share(one) {
+    return replaceReaders(`Who may read “${one.title || one.source}”?`,
+      "They replace those of now, for all that its file holds.", "/api/v1/documents", { document_id: one.document_id });
+  }
 
-  const shareLater = () => replaceReaders(`Who may read what comes later into “${current}”?`,
-    `Where it has no readers of its own. Now: ${readersOf(collections.find((one) => one.name === current)?.default_acl)}.`, "/api/v1/collections", { later: true });
+  function shareLater() {
+    const now = readersOf(collections.find((one) => one.name === current)?.default_acl);
+    return replaceReaders(`Who may read what comes later into “${current}”?`,
+      `Where it has no readers of its own. Now: ${now}.`, "/api/v1/collections", { later: true });
+  }
 
   /** Ask who may read, and replace the readers of what a path and its query name. */
   async function replaceReaders(heading, text, path, query) {
