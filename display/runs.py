@@ -37,7 +37,6 @@ from display.html import (
 )
 from display.plan_drawing import outcome_of, plan_of, plan_view, wrapped
 from display.steps import step_name, step_text
-from languages.language import FALLBACK
 
 START, END = "__start__", "__end__"  # as LangGraph names them
 LISTED = 60  # visits that the description lists
@@ -62,7 +61,7 @@ def visits(trail: Iterable[Step]) -> list[str]:
     return [node for node, _ in groupby(step.node for step in trail)]
 
 
-def graph_drawing(language: str = FALLBACK) -> Markup:
+def graph_drawing(language: str = "") -> Markup:
     """Return the drawing of the graph, kept in graph.svg, without any path, in a language."""
     return _written(_graph(language))
 
