@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -146,7 +147,28 @@ def test_a_role_without_rights_is_one_line(tmp_path: Path) -> None:
     name = url.rsplit("%3D", 1)[1]
     run(url, f"CREATE ROLE weak_{name} LOGIN", f"GRANT USAGE ON SCHEMA {name} TO weak_{name}")
     weak = url.replace("//postgres:", f"//weak_{name}:")
-    assert "must be allowed to make and change tables" in refused(tmp_path / "data", weak)
+    assert "must be allowed to make, read and change tables" in refused(tmp_path / "data", weak)
+
+
+def test_a_role_that_only_reads_is_one_line(tmp_path: Path) -> None:
+    url = new_catalogue()
+    name = url.rsplit("%3D", 1)[1]
+    opened(tmp_path / "data", url).close()
+    run(url, f"CREATE ROLE reads_{name} LOGIN", f"GRANT USAGE ON SCHEMA {name} TO reads_{name}")
+    run(url, f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO reads_{name}")
+    weak = url.replace("//postgres:", f"//reads_{name}:")
+    assert "must be allowed to make, read and change" in refused(tmp_path / "data", weak)
+
+
+def test_clocks_that_differ_are_one_line() -> None:
+    from stores.postgres.database import check_clock, shown
+
+    check_clock(time.time() - 5, "db:5432/x")
+    with pytest.raises(OperatorError, match="clocks .* must agree: db:5432/x: they are 3600 s"):
+        check_clock(time.time() + 3600, "db:5432/x")
+    with pytest.raises(CallerError, match="no address") as raised:
+        shown("postgresql://me:secret@db/x?speed=9")
+    assert "secret" not in str(raised.value)
 
 
 def filled(folder: Path) -> None:
