@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from benchmarks.forked import forked
 
 DISK_MB = 300  # of the database, where a file system of its own can be mounted
@@ -118,12 +120,14 @@ class Database:
         time.sleep(0.5)  # its children notice
 
     def start(self) -> None:
-        """Start it, unless it runs."""
-        for _ in range(20):
-            with suppress(Exception):
+        """Start it, unless it runs, and wait until it answers."""
+        for _ in range(60):
+            with suppress(Exception):  # what was killed may still be there for a moment
                 self._server.ensure_postgres_running()
+                psycopg.connect(self._server.get_uri()).close()
                 return
             time.sleep(0.5)
+        raise SystemExit("PostgreSQL does not start again")
 
 
 class VectorServer:
