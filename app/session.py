@@ -411,12 +411,12 @@ class Session:
 
         with self.intake.ingesting():
             try:
-                self.store.search.check_server(target)  # before anything is half done
                 if self.embedder is None:
                     raise ModelError("documents need the embedder, which cannot be loaded")
                 if self.maintenance.coordination.is_shared:  # it may have been dropped meanwhile
                     target = self.intake.open_collection(target.tenant, target.name, target.profile)
                 index = self.index(target)
+                index.search.check_server(target)  # before anything is half done
                 summary = Pipeline(
                     self.store,
                     self.embedder,

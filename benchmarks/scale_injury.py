@@ -129,6 +129,12 @@ class Database:
             time.sleep(0.5)
         raise SystemExit("PostgreSQL does not start again")
 
+    def close(self) -> None:
+        """End it for good."""
+        self.kill()
+        with suppress(Exception):  # of a process that was another one at first
+            self._server.cleanup()
+
 
 class VectorServer:
     """Hold a Milvus server of milvus-lite."""

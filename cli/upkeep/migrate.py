@@ -13,6 +13,7 @@ from cli.options import owned, settings_from
 from cli.terminal.output import counted, print_json, stdout, warn
 from cli.terminal.progress import StageBars
 from core.settings import Settings
+from graph.threads import copy_states
 from stores.folder import SQLITE, data_folder
 from stores.sqlite.implementation import of_server
 
@@ -28,8 +29,6 @@ def move_all(settings: Settings, to: str, progress: StageProgress) -> tuple[dict
     lost: list[str] = []
 
     def copy(named: Mapping[str, str]) -> None:
-        from graph.threads import copy_states  # late: LangGraph is loaded with it
-
         if named:
             lost[:] = copy_states((folder, settings.catalogue), (folder, to), named)
 
