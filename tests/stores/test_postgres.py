@@ -161,10 +161,7 @@ def test_a_role_that_only_reads_is_one_line(tmp_path: Path) -> None:
 
 
 def test_behind_every_condition_stands_the_wall_of_a_tenant(tmp_path: Path) -> None:
-    url = new_catalogue()
-    name = url.rsplit("%3D", 1)[1]
-    run(url, f"CREATE ROLE owns_{name} LOGIN", f"ALTER SCHEMA {name} OWNER TO owns_{name}")
-    embedder, own = FakeEmbedder(), url.replace("//postgres:", f"//owns_{name}:")
+    embedder, own = FakeEmbedder(), new_catalogue("owner")
     with opened(tmp_path / "data", own) as store:
         for tenant in ("acme", "o'neil 5%"):
             shelf = Shelf(store, store.intake.open_collection(tenant, "main", None), embedder)
