@@ -33,6 +33,11 @@ class Forked:
         """Return its exit code, negative for a signal."""
         return os.waitstatus_to_exitcode(os.waitpid(self.number, 0)[1])
 
+    def ended(self) -> int | None:
+        """Return its exit code where it has ended by itself, None while it runs."""
+        number, status = os.waitpid(self.number, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if number else None
+
 
 def forked(work: Callable[[], int], env: Mapping[str, str] | None = None) -> Forked:
     """Run `work` in a child without output, whose exit code it returns."""

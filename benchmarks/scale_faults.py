@@ -155,6 +155,10 @@ def rounds(
             one.kill()
             one.wait()
         times.append(cluster.settle())
+        for process, one in enumerate(running):
+            if (code := one.ended()) is not None:
+                cluster.problems.append(f"{mark}: process {process} ended by itself with {code}")
+                running[process] = cluster.start(process)
         cluster.listening()
         check(cluster, mark, notes, draw)
         print(f"{mark}: killed {victim}, {times[-1]:.1f} s, {cluster.problems}", flush=True)
