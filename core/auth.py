@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from pydantic import Field, field_validator
 
@@ -111,3 +113,21 @@ class AuthContext(FrozenModel):
             "version_policy": self.version_policy,
             **({"where": [str(one) for one in self.where]} if self.where else {}),
         }
+
+
+_tenant: ContextVar[str] = ContextVar("tenant", default="")
+
+
+def current_tenant() -> str:
+    """Return the tenant that data is read for now, "" for all of them."""
+    return _tenant.get()
+
+
+@contextmanager
+def reading_for(tenant: str) -> Iterator[None]:
+    """Let reads inside the block be of one tenant: a database that has a wall keeps out others."""
+    token = _tenant.set(tenant)
+    try:
+        yield
+    finally:
+        _tenant.reset(token)

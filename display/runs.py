@@ -9,6 +9,7 @@ from itertools import groupby, pairwise
 from typing import Any
 from xml.etree import ElementTree
 
+from core.language.detect import detect_language
 from core.trace import RunRecord, Step
 from core.types import Answer, Evidence, Plan, StopReason
 from display.evidence import (
@@ -34,11 +35,19 @@ from display.html import (
     opening,
     table,
 )
-from display.plan_drawing import outcome_of, plan_of, plan_view
+from display.plan_drawing import outcome_of, plan_of, plan_view, wrapped
+from display.steps import step_name, step_text
 
 START, END = "__start__", "__end__"  # as LangGraph names them
 LISTED = 60  # visits that the description lists
 THICK = "2.6"
+SIZES = (
+    (13.0, 1),
+    (10.5, 2),
+    (9.0, 3),
+    (8.0, 3),
+)  # of the letters in a box, and how many lines of them
+PADDING = 16.0
 SVG = "{http://www.w3.org/2000/svg}"
 
 ElementTree.register_namespace("", SVG[1:-1])
@@ -52,9 +61,36 @@ def visits(trail: Iterable[Step]) -> list[str]:
     return [node for node, _ in groupby(step.node for step in trail)]
 
 
-def graph_drawing() -> Markup:
-    """Return the drawing of the graph, kept in graph.svg, without any path."""
-    return Markup(files("display").joinpath("graph.svg").read_text(encoding="utf-8"))
+def graph_drawing(language: str = "") -> Markup:
+    """Return the drawing of the graph, kept in graph.svg, without any path, in a language."""
+    return _written(_graph(language))
+
+
+def _written(tree: ElementTree.Element) -> Markup:
+    return Markup(ElementTree.tostring(tree, encoding="unicode", short_empty_elements=False))
+
+
+def _graph(language: str) -> ElementTree.Element:
+    text = files("display").joinpath("graph.svg").read_text(encoding="utf-8")
+    tree = ElementTree.fromstring(text)
+    for part in tree.iter(f"{SVG}g"):
+        node = part.get("data-node", "")
+        if node not in (START, END):
+            _say(part[1], step_name(node, language), float(part[0].get("width", 0)) - PADDING)
+    return tree
+
+
+def _say(text: ElementTree.Element, words: str, room: float) -> None:
+    """Write what a node does into its box, on more lines of smaller letters where it is long."""
+    for size, most in SIZES:
+        lines = wrapped(words, size, room, most)
+        if " ".join(lines) == words:
+            break
+    text.text = None
+    for number, part in enumerate(lines):
+        given = {"x": text.get("x", ""), "font-size": f"{size:g}"}
+        given["dy"] = f"{size * 1.1 if number else -0.55 * size * (len(lines) - 1):g}"
+        ElementTree.SubElement(text, f"{SVG}tspan", given).text = part
 
 
 def path_drawing(run: RunRecord) -> Markup:
@@ -66,10 +102,11 @@ def path_drawing(run: RunRecord) -> Markup:
     way = [START, *visits(run.trail)]
     if run.result.get("stop_reason") != StopReason.cancelled:
         way.append(END)
-    tree = ElementTree.fromstring(graph_drawing())
+    language = detect_language(run.question)
+    tree = _graph(language)
     title = "The path of the run"
     tree.set("aria-label", title)
-    for tag, text in (("title", title), ("desc", _described(way))):
+    for tag, text in (("title", title), ("desc", _described(way, language))):
         found = tree.find(f"{SVG}{tag}")
         assert found is not None  # of graph.svg
         found.text = text
@@ -85,7 +122,7 @@ def path_drawing(run: RunRecord) -> Markup:
             tree.remove(part)
         elif taken[ends]:
             _mark_arrow(part, taken[ends])
-    return Markup(ElementTree.tostring(tree, encoding="unicode", short_empty_elements=False))
+    return _written(tree)
 
 
 def _mark_node(part: ElementTree.Element, count: int, trail: Sequence[Step]) -> None:
@@ -98,7 +135,8 @@ def _mark_node(part: ElementTree.Element, count: int, trail: Sequence[Step]) -> 
     if own := [step for step in trail if step.node == part.get("data-node")]:
         title = ElementTree.Element(f"{SVG}title")
         times = "once" if count == 1 else f"{count} times"
-        title.text = f"{name.text}: {times}, {sum(step.ms for step in own):.0f} ms"
+        named = "".join(name.itertext())
+        title.text = f"{named}: {times}, {sum(step.ms for step in own):.0f} ms"
         part.insert(0, title)
     if count > 1:
         given = {"class": "count", "font-size": "11", "font-weight": "600"}
@@ -115,10 +153,9 @@ def _mark_arrow(part: ElementTree.Element, count: int) -> None:
     part.attrib |= {"stroke-width": THICK, "data-count": str(count)}
 
 
-def _described(way: Sequence[str]) -> str:
-    listed = " → ".join(
-        clean({START: "start", END: "end"}.get(name, name)) for name in way[:LISTED]
-    )
+def _described(way: Sequence[str], language: str) -> str:
+    ends = {START: "start", END: "end"}
+    listed = " → ".join(clean(ends.get(one) or step_name(one, language)) for one in way[:LISTED])
     return f"{listed} and {len(way) - LISTED} more" if len(way) > LISTED else listed
 
 
@@ -170,17 +207,15 @@ def path_view(run: RunRecord) -> View:
 
 def steps_view(run: RunRecord) -> View:
     """Show every step of a run: what was decided and why, and how long it took."""
-    rows = []
+    language = detect_language(run.question)
+    rows, lines = [], []
     for number, step in enumerate(run.trail, start=1):
-        why = f"{step.reason} (by the rules: {step.degraded})" if step.degraded else step.reason
-        cells = [number, step.node, step.question_id, _decision(step), why, f"{step.ms:.1f}"]
+        name, text = step_name(step.node, language), step_text(step, language)
+        text += f" (by the rules: {step.degraded})" if step.degraded else ""
+        cells = [number, name, step.question_id, text, f"{step.ms:.1f}"]
         rows.append([escaped(cell) for cell in cells])
-    titles = ["#", "node", "for", "decision", "why", "ms"]
-    text = "\n".join(
-        f"{step.node} {step.question_id} {_decision(step)} ({line(step.reason)})"
-        for step in run.trail
-    )
-    return View(table(titles, rows, NUMBERS), text)
+        lines.append(f"{name} {step.question_id} {line(text)}")
+    return View(table(["#", "step", "for", "what it did", "ms"], rows, NUMBERS), "\n".join(lines))
 
 
 def _evidence_part(evidence: EvidenceList) -> Markup:
@@ -195,10 +230,6 @@ def _used(run: RunRecord) -> list[tuple[str, object]]:
     used: dict[str, Any] = run.result.get("usage") or {}
     counts = [(f"{label}:", used[name]) for name, label in USAGE.items() if used.get(name)]
     return [*counts, ("time:", f"{used.get('ms', 0):.0f} ms"), ("run:", run.run_id)]
-
-
-def _decision(step: Step) -> str:
-    return f"{step.tool}: {line(step.decision)}" if step.tool else line(step.decision)
 
 
 def _text(run: RunRecord, answer: Answer) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3  # LangGraph has it write a file of its own, with a connection of the library
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -197,6 +197,37 @@ class Threads:
             if self._saver is not None:
                 self._saver.conn.close()
             self._saver = None
+
+
+def copy_states(
+    before: tuple[Path, str], after: tuple[Path, str], named: Mapping[str, str]
+) -> list[str]:
+    """Copy states, ids by thread, from one data directory and catalogue to another.
+
+    Return the threads without a sound one: they go on from their kept turns. What is at the target
+    already is written again.
+    """
+    with closing(open_threads(*before)) as source, closing(open_threads(*after)) as target:
+        return list(_copied(source, target, named))
+
+
+def _copied(source: Threads, target: Threads, named: Mapping[str, str]) -> Iterator[str]:
+    for name, checkpoint_id in named.items():
+        place: RunnableConfig = {"configurable": {"thread_id": name, "checkpoint_ns": ""}}
+        try:
+            found = source.saver.get_tuple(
+                {"configurable": {**place["configurable"], "checkpoint_id": checkpoint_id}}
+            )
+        except StateDamagedError:
+            found = None
+        target.delete(name)
+        if found is None:
+            yield name
+            continue
+        versions = found.checkpoint["channel_versions"]
+        made = target.saver.put(place, found.checkpoint, found.metadata, versions)
+        for task, channel, value in found.pending_writes or ():
+            target.saver.put_writes(made, [(channel, value)], task)
 
 
 def open_threads(folder: Path, catalogue: str) -> Threads:

@@ -54,7 +54,7 @@ def release_memory() -> None:
             ctypes.CDLL(None).malloc_trim(0)
 
 
-FORMAT_VERSION = 14  # raise it when loaders, cleaning or splitting change what is stored
+FORMAT_VERSION = 15  # raise it when loaders, cleaning or splitting change what is stored
 
 
 class Pipeline:

@@ -6,7 +6,7 @@ from langgraph.runtime import Runtime
 
 from core.budget import Usage
 from core.trace import Step
-from core.types import Call, Rewrite, SubQuestion
+from core.types import Call, Plan, Rewrite, SubQuestion
 from graph.context import Context
 from graph.reading import Search, branches_of, searches_of
 from graph.state import State, Update
@@ -41,12 +41,14 @@ def rewrite(state: State, runtime: Runtime[Context]) -> Update:
                 proposed = Rewrite(
                     query=alone.query, calls=alone.calls, similarity=1.0, reason=ALONE
                 )
-                plan = plan.model_copy(
-                    update={"questions": [alone if one.id == alone.id else one
-                                          for one in plan.questions]}
-                )  # fmt: skip
+                plan = _with(plan, alone)
             else:
                 proposed = context.reasoner.rewrite(question, best, specs)
+                if proposed is not None and any("aggregate" in one.arguments
+                                                for one in proposed.calls):  # fmt: skip
+                    # How what it counts is said hangs on what it was asked.
+                    asked = plan.question(search.question)
+                    plan = _with(plan, asked.model_copy(update={"calls": proposed.calls}))
         rewritten[search.out] = proposed.calls if proposed else []
         step = context.step(
             "rewrite",
@@ -67,6 +69,12 @@ def rewrite(state: State, runtime: Runtime[Context]) -> Update:
         "trail": steps,
         "warnings": warnings,
     }
+
+
+def _with(plan: Plan, question: SubQuestion) -> Plan:
+    """Return a plan with a question in the place of the one of its id."""
+    questions = [question if one.id == question.id else one for one in plan.questions]
+    return plan.model_copy(update={"questions": questions})
 
 
 def _question(state: State, search: Search) -> SubQuestion:

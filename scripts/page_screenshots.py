@@ -55,11 +55,11 @@ def served() -> Iterator[str]:
                 server.terminate()
 
 
-def opened(browser: Browser, url: str, **options: Any) -> Page:  # noqa: ANN401
-    """Return a page that shows the question box."""
+def opened(browser: Browser, url: str, view: str = "ask", **options: Any) -> Page:  # noqa: ANN401
+    """Return a page that shows a view, opened by its address: none is shown before it."""
     page = browser.new_context(base_url=url, **options).new_page()
-    page.goto("/")
-    page.locator("#question").wait_for()
+    page.goto(f"/#/{view}")
+    page.locator("#question" if view == "ask" else "main h1").wait_for()
     return page
 
 
@@ -101,16 +101,14 @@ def take(browser: Browser, url: str) -> None:
     page.locator(".under-answer").evaluate("node => node.scrollIntoView()")
     keep(page, "page-plan")
 
-    page = opened(browser, url, **DESKTOP)
-    page.goto("/#/search")
+    page = opened(browser, url, "search", **DESKTOP)
     page.get_by_label("Collection").select_option("xpay")
     page.get_by_role("searchbox").fill("refunds rejected above 300 seconds")
     page.keyboard.press("Enter")
     page.locator(".result").first.wait_for()
     keep(page, "page-search")
 
-    page = opened(browser, url, **DESKTOP)
-    page.goto("/#/admin")
+    page = opened(browser, url, "admin", **DESKTOP)
     page.wait_for_timeout(CHART_MS)
     keep(page, "page-admin")
 
@@ -122,8 +120,7 @@ def take(browser: Browser, url: str) -> None:
 
 def take_documents(browser: Browser, url: str) -> None:
     """Take the picture of documents, after an upload that works and one that does not."""
-    page = opened(browser, url, **DESKTOP)
-    page.goto("/#/documents/library")
+    page = opened(browser, url, "documents/library", **DESKTOP)
     notes = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"A note about candles."}
     broken = {"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-"}
     page.get_by_label("Into collection").fill("notes")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from app.session import Session
-from core.errors import CallerError, CarrelError, DocumentError
+from core.errors import CallerError, CarrelError, DocumentError, StorageError
 from core.profile import Profile
 from ingest.discover import SourceFile, discover
 from ingest.summary import Summary
@@ -64,7 +64,7 @@ def ingest_paths(
     if row.attempts <= WHOLE_ATTEMPTS:
         try:
             summary = ingest(paths, bool(work["prune"]))
-        except (CarrelError, JobStopped):
+        except (CarrelError, StorageError, JobStopped):
             raise
         except Exception:
             log.exception("unexpected", extra={"id": row.id})
@@ -101,7 +101,7 @@ def _one_by_one(
         save()
         try:
             done = ingest([source])
-        except (CarrelError, JobStopped):
+        except (CarrelError, StorageError, JobStopped):
             raise
         except Exception as error:
             log.exception("unexpected", extra={"id": row.id})

@@ -19,20 +19,22 @@ from typing import Any
 from app.session import Session
 from app.syncing import is_syncing, note_failure, sync_source
 from core.auth import AuthContext, checked_name, checked_principal
-from core.errors import CallerError, CarrelError, DocumentError
+from core.errors import CallerError, CarrelError, DocumentError, StorageUnavailableError
 from core.settings import Settings
 from ingest.connectors.address import folder_of
 from ingest.connectors.watching import FolderWatch
 from ingest.discover import SourceFile
 from ingest.loaders.formats import checked_file_name
-from serve.errors import Busy, NotFound, failure_of, new_id
+from serve.errors import Busy, NotFound, explained, failure_of, new_id
 from serve.ingest_jobs import AGAIN, INGEST_ATTEMPTS, NEWER, JobStopped, ingest_paths
 from serve.runs.pool import RETRY_SECONDS
 from serve.telemetry.logs import log
 from stores.accounts.audit import AuditEntry, Kind
 from stores.erasure.erase import UPLOADS
+from stores.index.port import IndexUnavailableError
 from stores.runlog.jobs import OPERATOR, JobRow, State
 from stores.runlog.sources import SourceRow
+from stores.sqlite.database import ServerAwayError
 from stores.sqlite.permissions import WriteAccess
 
 TREE = "tree"  # the stage in which a tree is built
@@ -77,6 +79,8 @@ JOBS_KEPT = 1000  # ended uploads and deletions of one tenant that stay listed; 
 TICK_S = 5.0  # between two looks for sources whose time has come; chosen, not measured
 LOOK_S = 1.0  # between two looks for ingests that others have enqueued; chosen, not measured
 SHOWN_FAILURES = 20  # of a sync; chosen
+TRIES, WAIT_S = 6, 2.0  # of a job whose servers do not answer, some two minutes in all; chosen
+TRIED = "tried again: "
 JOB_ATTEMPTS = 2  # how often an upload may be at work when the server dies; chosen, not measured
 
 SHOWN = (
@@ -390,20 +394,48 @@ class Jobs:
         try:
             self._in_turn(job)
             self._end(job, "done", "")
-        except CarrelError as error:
-            self._end(job, "failed", str(error))
         except JobStopped:
             self._stop_job(job)
         except Exception as error:
-            log.exception("unexpected", extra={"id": job.row.id})
-            failure = failure_of(error)
-            known = isinstance(failure.error, CarrelError)
-            message = failure.message if known else "something unexpected happened"
-            self._end(job, "failed", f"{message} (id {job.row.id})")
+            message, known = str(error), explained(error)
+            if not isinstance(error, CarrelError):
+                log.exception("unexpected", extra={"id": job.row.id})
+                message = failure_of(error).message if known else "something unexpected happened"
+                message += f" (id {job.row.id})"
+            if isinstance(known, ServerAwayError | IndexUnavailableError):
+                self._try_later(job, message)
+            else:
+                self._end(job, "failed", message)
+
+    def _try_later(self, job: Job, reason: str) -> None:
+        """Let a job wait for a server that does not answer, twice as long each time, then fail."""
+        row = job.row
+        tried = sum(note.startswith(TRIED) for note in row.notes)
+        if tried >= TRIES:
+            self._end(job, "failed", reason)
+            return
+        row.notes.append(f"{TRIED}{reason}")
+        row.state = "waiting"
+        row.attempts -= 1  # only those count that ended with the process
+        self._save(job)
+        self._postpone(job, WAIT_S * 2**tried)
+
+    def _postpone(self, job: Job, seconds: float) -> None:
+        """Take a job up again later; the next process does where this one ends before."""
+
+        def again() -> None:
+            if not job.row.ended:  # as cancelled meanwhile
+                self._enqueue(job)
+
+        timer = threading.Timer(seconds, again)
+        timer.daemon = True
+        timer.start()
 
     def _look(self, look: Callable[[], object]) -> None:
         try:
             look()
+        except StorageUnavailableError as error:
+            log.warning("the catalogue does not answer: %s", " ".join(str(error).split()))
         except Exception:  # of a disk or a damaged catalogue: the next look may find it well
             log.exception("unexpected")
 

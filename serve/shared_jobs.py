@@ -188,6 +188,11 @@ class SharedJobs(Jobs):
         self._save(job)
         self._leave(job)
 
+    def _postpone(self, job: Job, seconds: float) -> None:
+        """Keep the lease for so long without a sign of life: then any worker takes the job."""
+        self._live.pop(job.id, None)
+        self._look(lambda: self._shared.put("lease", job.id, {}, seconds))
+
     def _leave(self, job: Job) -> None:
         """Give a job back; where that cannot be, its lease ends by itself."""
         self._live.pop(job.id, None)

@@ -24,6 +24,7 @@ WORDS = tuple(dict.fromkeys(folders[0] for folders in FOLDERS.values()))
 VECTOR_FOLDERS = tuple(folders[1] for folders in FOLDERS.values() if folders[1:])
 CATALOGUE = "catalogue.sqlite3"
 POSTGRES = "catalogue.postgres"  # in its place: which database has the catalogue
+MOVED = ".moved"  # at the end of what a migration leaves behind
 SQLITE = "sqlite"  # the setting `catalogue` of a directory without one
 PRIVATE = 0o700  # the rights of its user alone
 OTHERS = 0o077  # all rights of group and others

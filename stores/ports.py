@@ -801,8 +801,12 @@ class Maintenance(Protocol):
         key: bytes | None = None,
         force: bool = False,
         min_free_mb: int = 0,
+        copy_states: Callable[[Path, Mapping[str, str]], object] | None = None,
     ) -> BackupManifest:
-        """Back up into one file, which is there whole or not at all; sealed with a `key`."""
+        """Back up into one file, which is there whole or not at all; sealed with a `key`.
+
+        `copy_states` copies states of conversations, ids by thread, from a server into a folder.
+        """
 
     def quality_counts(
         self, collection: Collection, examples: int

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.settings import Settings
-from stores.backup.archive import make_backup
+from stores.backup.archive import States, make_backup
 from stores.backup.format import WORK
 from stores.erasure.documents import Gone, documents_in, documents_of, named_document
 from stores.erasure.erase import Erasure
@@ -81,9 +81,16 @@ class LocalMaintenance(Checkup, Erasure):
         key: bytes | None = None,
         force: bool = False,
         min_free_mb: int = 0,
+        copy_states: States | None = None,
     ) -> BackupManifest:
         return make_backup(
-            self._database, target, progress, key=key, force=force, min_free_mb=min_free_mb
+            self._database,
+            target,
+            progress,
+            key=key,
+            force=force,
+            min_free_mb=min_free_mb,
+            copy_states=copy_states,
         )
 
     @contextmanager

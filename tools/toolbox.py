@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from core.auth import AuthContext
+from core.auth import AuthContext, reading_for
 from core.budget import TimeLimit, TimeUpError, current_ledger, limited_time
 from core.metadata import ROW, Filter
 from core.profile import BaseTool, ToolProfile
@@ -233,7 +233,7 @@ class Toolbox:
         current ledger. Memory is of its owner, not of a collection, and changes while it is asked.
         """
         if name in self._memory:
-            with limited_time(TimeLimit(deadline)):
+            with limited_time(TimeLimit(deadline)), reading_for(auth.tenant):
                 result = self._memory[name].run(arguments, auth, deadline)
             return result.within(current_ledger().room)
         boxes = [box for box in self._boxes if name in box._tools]
@@ -256,6 +256,7 @@ class Toolbox:
             auth = auth.narrowed(self._where)
         with (
             limited_time(TimeLimit(deadline)),
+            reading_for(getattr(auth, "tenant", "")),
             self._results.call(auth, name, arguments, deadline) as call,
         ):
             if call.result is None:

@@ -14,17 +14,19 @@ import typer
 from rich.markup import escape
 
 from cli.arguments import Data, Json, Set, path_argument, path_option
-from cli.options import opened, settings_from
+from cli.options import opened, owned, settings_from
 from cli.terminal.output import print_json, stdout, warn
 from cli.terminal.progress import ByteBars, StageBars
+from cli.upkeep.migrate import move_all
 from core.errors import OperatorError
 from core.settings import Settings
+from graph.threads import copy_states
 from ingest.vectors import rebuild
 from stores.backup.archive import unpack
 from stores.backup.format import read_key
-from stores.folder import sync_folder
+from stores.folder import MOVED, SQLITE, sync_folder
 from stores.lock import OwnerLock
-from stores.sqlite.implementation import opened_record
+from stores.sqlite.implementation import of_server, opened_record
 
 KeyFile = Annotated[
     Path | None,
@@ -44,8 +46,16 @@ def backup(
     target = file.expanduser().absolute()
     key = read_key(key_file.expanduser().absolute()) if key_file else None
     with opened(settings) as session, ByteBars(as_json) as progress:
+        store = session.store
         manifest = session.maintenance.back_up(
-            target, progress, key=key, force=force, min_free_mb=settings.storage.min_free_mb
+            target,
+            progress,
+            key=key,
+            force=force,
+            min_free_mb=settings.storage.min_free_mb,
+            copy_states=lambda folder, named: copy_states(
+                (store.folder, store.address), (folder, SQLITE), named
+            ),
         )
         size = target.stat().st_size
     report = manifest.model_dump() | {"file": str(target), "bytes": size, "sealed": key is not None}
@@ -77,11 +87,18 @@ def restore(
     began = time.monotonic()
     key = read_key(key_file.expanduser()) if key_file else None
     _check_empty(target)
+    if settings.catalogue != SQLITE:
+        of_server("database").check_server(settings.catalogue)
     with StageBars(as_json) as progress, _unfinished(target, settings) as folder:
         progress("unpack", 0, 0)
         manifest = unpack(file.expanduser(), folder, key=key, max_gb=settings.storage.backup_max_gb)
-        there = settings.model_copy(update={"data": folder})
+        there = settings.model_copy(update={"data": folder, "catalogue": SQLITE})
         made = _completed(there, progress)
+        if settings.catalogue != SQLITE:
+            with owned(there, alone=True, whole=True):
+                move_all(there, settings.catalogue, progress)
+            for left in folder.glob(f"*{MOVED}*"):
+                left.unlink()
     report: dict[str, Any] = manifest.model_dump() | made
     report |= {"data": str(target), "seconds": round(time.monotonic() - began, 1)}
     if as_json:

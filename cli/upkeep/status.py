@@ -40,6 +40,7 @@ from stores.lock import read_owner
 from stores.ports import Record
 
 JOBS = 20  # the newest that are listed; chosen
+SHOWN_STATES = ("waiting", "running", "failed")
 TITLE = 70  # characters, chosen to fit a line
 
 
@@ -235,6 +236,8 @@ def _show(report: dict[str, Any]) -> None:
     if not report["collections"]:
         out.print("there are no documents for you; `carrel ingest PATH` adds some")
     out.print(escape(f"last ingest: {report['last_ingest'] or 'none'}"))
+    if states := [f"{report['queue'][one]} {one}" for one in SHOWN_STATES if report["queue"][one]]:
+        out.print(f"jobs: {', '.join(states)}")
     out.print(escape(f"index: {report['index']}"))
     out.print(escape(f"embedder: {report['embedder']}"))
     model = f" {report['model']}" if report["model"] else ""

@@ -139,24 +139,40 @@ def _join_line(text: str, line: str) -> str:
 
 # A space of justified text is far narrower than a line is high.
 _MIN_GAP = 1.3  # heights of a line; chosen, not measured
+_RULE, _MOST_RULES = 3.0, 500  # points of a drawn line, and how many are looked at; chosen
 _SPACE = re.compile(r"(?<=\S) (?=\S)")
 
 
 def with_tabs(text_page: Any, text: str) -> str:  # noqa: ANN401 (a text page of pypdfium2)
-    """Return the text of a page with a tab instead of a space in each such gap."""
+    """Return the text of a page with a tab instead of a space in each such gap, or at a rule."""
     if text_page.count_chars() != len(text):
         return text  # its characters cannot be distinguished by their place
     parts: list[str] = []
     done = 0
+    rules = _vertical_rules(text_page.page)
     for match in _SPACE.finditer(text):
         at = match.start()
         left = text_page.get_charbox(at - 1, loose=True)
         right = text_page.get_charbox(at + 1, loose=True)
         height = min(left[3] - left[1], right[3] - right[1])
-        if height > 0 and right[0] - left[2] > _MIN_GAP * height:
+        middle = (left[1] + left[3]) / 2
+        ruled = height > 0 and any(
+            left[2] - 1 <= x <= right[0] + 1 and low <= middle <= high for x, low, high in rules
+        )
+        if ruled or (height > 0 and right[0] - left[2] > _MIN_GAP * height):
             parts += [text[done:at], "\t"]
             done = at + 1
     return "".join([*parts, text[done:]])
+
+
+def _vertical_rules(page: Any) -> list[tuple[float, float, float]]:  # noqa: ANN401
+    """Return where the lines between the columns of tables stand, and from where to where."""
+    found: set[tuple[float, float, float]] = set()
+    for one in page.get_objects(filter=[raw.FPDF_PAGEOBJ_PATH], max_depth=1):
+        left, low, right, high = one.get_bounds()
+        if right - left <= _RULE and high - low > 2 * _RULE and len(found) < _MOST_RULES:
+            found.add((round(left, 1), round(low, 1), round(high, 1)))
+    return sorted(found)
 
 
 _PASSWORD_FIELD = 1 << 13  # a flag of ISO 32000

@@ -35,6 +35,7 @@ from reasoning.rules.answering.summaries import (
 )
 from reasoning.rules.note_grades import grade_notes
 from reasoning.rules.records.answers import record_claims, record_grades, with_records
+from reasoning.rules.records.questions import record_calls
 from reasoning.rules.values import extract
 from reasoning.statements import asks_to_keep
 from reasoning.types import Nearest, Turn, recent
@@ -119,6 +120,10 @@ class RulesReasoner:
         """
         if only_summarises(question) or any(item.kind == ROW for item in evidence):
             return None
+        calls = record_calls(question.text, question.language, tools, unanswered=True)
+        if calls:
+            why = "no passage answers; the records have such a field"
+            return Rewrite(query=question.query, calls=calls, similarity=1.0, reason=why)
         return rewrite.rewrite(
             question,
             tools,

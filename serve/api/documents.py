@@ -37,8 +37,20 @@ DocumentId = Annotated[str, Query(max_length=1000)]
 
 @router.get("/collections", tags=["documents"])
 async def collections(auth: Caller, services: Services) -> dict[str, Any]:
-    """List the collections in which the caller may see a document, with the number of those."""
-    found = await services.runner.do(auth, lambda: services.catalogue.list_collections(auth))
+    """List the collections in which the caller may see a document, with the number of those.
+
+    An admin is shown the readers of what comes later, where they are set (`default_acl`).
+    """
+
+    def listed() -> list[dict[str, Any]]:
+        found = services.catalogue.list_collections(auth)
+        for one in found if services.settings.serve.admin_role in auth.roles else ():
+            of = services.catalogue.visible_collection(auth, one["name"])
+            if acl := services.session.intake.default_access(of):
+                one["default_acl"] = acl
+        return found
+
+    found = await services.runner.do(auth, listed)
     return {"collections": found, **_list_warnings(services)}
 
 

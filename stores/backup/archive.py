@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 import tarfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, cast
@@ -41,7 +41,7 @@ from stores.backup.format import (
 from stores.folder import SQLITE, sync_folder
 from stores.index.place import INDEX, INDEX_ID
 from stores.integrity.witness import KEY as COMMITS
-from stores.runlog.conversations import THREADS
+from stores.runlog.conversations import THREADS, states_of
 from stores.segments.rows import snapshot as reading
 from stores.sqlite.connections import connect
 from stores.sqlite.database import Database, explained
@@ -55,9 +55,12 @@ BUSY_S = 30.0  # for a lock of the files to copy; chosen, not measured: writes t
 OUT = "copied"
 
 Progress = Callable[[str, int, int], None]
+States = Callable[[Path, Mapping[str, str]], object]
 
 
-def snapshot(database: Database, folder: Path, progress: Progress) -> dict[str, object]:
+def snapshot(
+    database: Database, folder: Path, progress: Progress, copy_states: States | None = None
+) -> dict[str, object]:
     """Copy catalogue, conversations and the key of the audit log into an empty folder.
 
     Catalogue and conversations are of one moment: both snapshots begin while the catalogue's one
@@ -66,7 +69,7 @@ def snapshot(database: Database, folder: Path, progress: Progress) -> dict[str, 
     """
     data = database.path.parent
     if database.url != SQLITE:
-        _copy_remote(database, folder, progress)
+        _copy_remote(database, folder, progress, copy_states)
         return _facts(folder)
     with (
         explained(database.path),
@@ -87,8 +90,13 @@ def snapshot(database: Database, folder: Path, progress: Progress) -> dict[str, 
     return _facts(folder)
 
 
-def _copy_remote(database: Database, folder: Path, progress: Progress) -> None:
-    """Write a catalogue that is on a server into a file; conversations go on from their turns."""
+def _copy_remote(
+    database: Database, folder: Path, progress: Progress, copy_states: States | None
+) -> None:
+    """Write a catalogue that is on a server into a file; `copy_states` copies into its folder.
+
+    A conversation that goes on meanwhile has another state by then, and in the copy its turns.
+    """
     with ExitStack() as snapshots, explained(database.path):
         with database.write():
             reader = snapshots.enter_context(reading(database))
@@ -99,6 +107,8 @@ def _copy_remote(database: Database, folder: Path, progress: Progress) -> None:
         of_server("moving").write_file(
             reader, folder / CATALOGUE, progress, without=DERIVED, words=False
         )
+        if copy_states is not None and (named := states_of(reader)):
+            copy_states(folder, named)
 
 
 def _facts(folder: Path) -> dict[str, object]:
@@ -164,6 +174,7 @@ def make_backup(
     key: bytes | None = None,
     force: bool = False,
     min_free_mb: int = 0,
+    copy_states: States | None = None,
 ) -> BackupManifest:
     """Back up an open data directory into one file, which is complete or absent.
 
@@ -183,18 +194,23 @@ def make_backup(
         with database.coordination.lock("backup", wait=False) as taken:
             if not taken:
                 raise busy
-            return _made(database, work, target, key, progress)
+            return _made(database, work, target, key, progress, copy_states)
     finally:
         BACKING_UP.release()
 
 
 def _made(
-    database: Database, work: Path, target: Path, key: bytes | None, progress: Progress
+    database: Database,
+    work: Path,
+    target: Path,
+    key: bytes | None,
+    progress: Progress,
+    copy_states: States | None,
 ) -> BackupManifest:
     try:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(mode=0o700)
-        facts = snapshot(database, work, progress)
+        facts = snapshot(database, work, progress, copy_states)
         return _packed(work, target, facts, key, progress)
     finally:
         shutil.rmtree(work, ignore_errors=True)

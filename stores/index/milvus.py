@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from milvus_lite.adapter.grpc.server import start_server_in_thread
 from milvus_lite.exceptions import DataDirLockedError
 from pymilvus import DataType, MilvusClient, MilvusException
+from pymilvus.client import grpc_handler
 
 from core.budget import current_limit
 from core.errors import CarrelError
@@ -31,6 +32,7 @@ from stores.index.port import IndexUnavailableError, VectorRow, VectorScope
 from stores.segments.types import Floats
 
 T = TypeVar("T")
+RpcError: type[Exception] = grpc_handler.grpc.RpcError  # which a slow server lets through
 FIRST, LAST = (2, 4), (3, 99)  # versions of Milvus whose filters and partition keys are these
 PAGE = 1000  # rows that are read at once; Milvus allows 16,384, in 64 MB with their vectors
 MOST = 16_384  # hits of one search, and documents that one filter names; Milvus allows no more hits
@@ -299,7 +301,7 @@ class MilvusVectors:
                 return ask(self._connected(None), None)
         except CarrelError:
             raise
-        except (MilvusException, OSError, ValueError, RuntimeError) as error:
+        except (MilvusException, RpcError, OSError, ValueError, RuntimeError) as error:
             self.close()
             raise self._failed(error) from None
 

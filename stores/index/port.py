@@ -190,6 +190,9 @@ class SearchIndex(Protocol):
     def server(self) -> str:
         """Return the address of a server that has the vectors, "" for none."""
 
+    def check_server(self, collection: Collection) -> None:
+        """Raise IndexUnavailableError where a server that has the vectors does not answer."""
+
     def warnings(self) -> list[str]:
         """Say why the last search by vector had to do without the index."""
 

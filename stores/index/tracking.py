@@ -33,6 +33,7 @@ FURTHEST = 4096  # are asked for at most, then all vectors are compared; chosen,
 # So many documents are named as hidden; of more, those that are visible are named. Chosen, not
 # measured.
 FEW_HIDDEN = 1000
+FEW, SHARE = 1000, 20  # up to so many rows, of so many times as many, need no index: 1 % of 25,000
 MISSED_SHARE = 0.25  # of a sample may be missed by an approximate index; chosen, not measured
 SAMPLE = 20  # rows that must be found by their own vector; chosen, not measured
 REINDEX = "run `carrel reindex`"
@@ -154,7 +155,9 @@ class TrackedVectors:
         known &= ~np.isin(every, view.late.rows)
         inside, waiting = every[known], every[~known]
         try:
-            found = self._found(view, inside, vector, pool, kinds) if len(inside) else inside
+            # A graph finds the few that a caller may see late, and not all: these are compared.
+            few = len(inside) <= min(FEW, len(view.ids) // SHARE)
+            found = inside if few else self._found(view, inside, vector, pool, kinds)
             lacking = min(pool, len(inside)) - len(found)
             note = f"the vector index gave {lacking} too few" if lacking > 0 else ""
             if len(every) and not mark:  # as an ingest leaves it that did not reach the server

@@ -21,11 +21,13 @@ from psycopg.adapt import Loader
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from core.auth import current_tenant
 from core.budget import current_limit
 from core.errors import StorageError, StorageUnavailableError
 from stores.postgres.derived import complete_documents, derive
 from stores.postgres.dialect import Translated, check_authorized, translate
 from stores.postgres.fulltext import special
+from stores.postgres.schema import WALL
 
 Psycopg = psycopg.Connection[Any]
 BATCH = 200  # statements that are sent at once; chosen, not measured
@@ -258,7 +260,7 @@ class PostgresConnection:
     def _send(self, cursor: PostgresCursor, made: Translated, given: dict[str, Any] | None) -> None:
         with self._borrowed() as connection:
             found = connection.cursor()
-            found.execute(self._timed() + made.sql, given)
+            found.execute(self._settings(escaped=given is not None) + made.sql, given)
             while found.nextset():
                 pass
             rows = found.fetchall() if found.description else []
@@ -296,15 +298,17 @@ class PostgresConnection:
             given[name] = derive(self, one, given)
         return given or ({} if "%" in made.sql else None)
 
-    def _timed(self) -> str:
-        """Return the statement that has the server end with the caller's time."""
+    def _settings(self, *, escaped: bool) -> str:
+        """Return what has the server end with the caller's time, and show no other tenant."""
         if not self.limited:
             return ""
         limit = current_limit()
         if limit.is_up():
             raise limit.error()
         left = limit.until - time.monotonic() if limit.until < math.inf else 0
-        return f"SET statement_timeout = {max(1, math.ceil(left * 1000)) if left else 0}; "
+        tenant = current_tenant().replace("'", "''").replace("%", "%%" if escaped else "%")
+        time_ms = max(1, math.ceil(left * 1000)) if left else 0
+        return f"SET statement_timeout = {time_ms}; SET {WALL} = '{tenant}'; "
 
     @contextmanager
     def _borrowed(self) -> Iterator[Psycopg]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import secrets
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,13 +19,13 @@ from psycopg import ClientCursor
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 
-from core.errors import CarrelError, OperatorError
+from core.errors import CallerError, OperatorError
 from stores.folder import POSTGRES
 from stores.integrity.condition import Defects
 from stores.postgres.connection import PostgresConnection, prepare
 from stores.postgres.coordination import CONNECT_S, PostgresCoordination, make_table
 from stores.postgres.migration import MIGRATION
-from stores.postgres.schema import DEPLOYMENT, FORMAT_KEY, statements
+from stores.postgres.schema import DEPLOYMENT, FORMAT_KEY, statements, walls
 from stores.sqlite.connections import Connection
 from stores.sqlite.database import Database, WriteBarrier, rows_lost
 from stores.sqlite.schema import FORMAT, other_format
@@ -31,15 +33,45 @@ from stores.sqlite.schema import FORMAT, other_format
 LEAST_VERSION = 150_000  # PostgreSQL 15
 logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # each try of a server that is away
 READERS, WRITERS = 20, 2  # connections of one process; chosen, not measured
+CLOCKS_S = 30.0  # by which clocks of machines may differ: expiry of keys, schedules; chosen
+_PREAMBLE = re.compile(r"^(connection failed: )?connection to server at .*? failed: ")
 READING = "SET default_transaction_read_only = on"
 WRITER = "SELECT pg_advisory_xact_lock(hashtext('carrel.writer.' || current_schema()))"
 
 
 def shown(url: str) -> str:
     """Return where an address leads, without its password."""
-    found = conninfo_to_dict(url)
+    try:
+        found = conninfo_to_dict(url)
+    except psycopg.Error:  # its text may have the password
+        raise CallerError(
+            "setting 'catalogue' (CARREL_CATALOGUE) is no address that PostgreSQL's library reads",
+            hint="such as postgresql://user@host:5432/name; in a password write @ as %40, / as %2F",
+        ) from None
     where = f"{found.get('host') or 'localhost'}:{found.get('port') or 5432}"
     return f"{where}/{found.get('dbname') or ''}"
+
+
+def check_server(url: str) -> None:
+    """Raise OperatorError for a server that does not let in, is too old, or has another clock."""
+    where = shown(url)
+    try:
+        with psycopg.connect(url, connect_timeout=CONNECT_S) as tried:
+            version = tried.info.server_version
+            [theirs] = tried.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()  # type: ignore[misc]
+    except psycopg.Error as error:
+        raise OperatorError(
+            "the PostgreSQL server of the catalogue does not let this program in",
+            value=f"{where} ({_PREAMBLE.sub('', ' '.join(str(error).split()))})",
+            hint="start it, or correct the setting `catalogue` (CARREL_CATALOGUE)",
+        ) from None
+    if version < LEAST_VERSION:
+        raise OperatorError(
+            f"the catalogue needs PostgreSQL {LEAST_VERSION // 10_000} or newer",
+            value=f"{where} has {version // 10_000}",
+            hint="upgrade the server, or leave `catalogue` at sqlite",
+        )
+    check_clock(float(theirs), where)
 
 
 class PostgresDatabase(Database):
@@ -66,37 +98,27 @@ class PostgresDatabase(Database):
         self.write_barrier = WriteBarrier()
         self._write_lock = threading.RLock()
         self._readers_local = threading.local()
-        self._check_server()
+        where = shown(url)
+        check_server(url)
         self._pool, self._readers_pool = self._connected(WRITERS), self._connected(READERS, READING)
         self._postgres = PostgresConnection(self._pool)
         self._writer = cast(Connection, self._postgres)
-        self._coordination = PostgresCoordination(url, shown(url))
+        self._coordination = PostgresCoordination(url, where)
         if shared:
             self.coordination = self._coordination
         try:
             self._open(migrating)
             if not beside:
                 self._coordination.own(shared=shared, place=place_of(path.parent))
-        except BaseException:
+        except BaseException as error:
             self.close()
-            raise
-
-    def _check_server(self) -> None:
-        try:
-            with psycopg.connect(self.url, connect_timeout=CONNECT_S) as tried:
-                version = tried.info.server_version
-        except psycopg.Error as error:
+            if getattr(error, "sqlstate", "") not in ("42501", "25006", "3F000"):
+                raise
             raise OperatorError(
-                "the PostgreSQL server of the catalogue does not let this program in",
-                value=f"{shown(self.url)} ({' '.join(str(error).split())})",
-                hint="start it, or correct the setting `catalogue` (CARREL_CATALOGUE)",
+                "the role must be allowed to make, read and change tables",
+                value=f"{where} ({' '.join(str(error).split())})",
+                hint="GRANT CREATE, USAGE ON SCHEMA … TO the role, or use its own schema",
             ) from None
-        if version < LEAST_VERSION:
-            raise OperatorError(
-                f"the catalogue needs PostgreSQL {LEAST_VERSION // 10_000} or newer",
-                value=f"{shown(self.url)} has {version // 10_000}",
-                hint="upgrade the server, or leave `catalogue` at sqlite",
-            )
 
     def _connected(self, most: int, setting: str = "") -> ConnectionPool[psycopg.Connection[Any]]:
         kwargs = {
@@ -125,32 +147,25 @@ class PostgresDatabase(Database):
     def _open(self, migrating: bool) -> None:
         """Make the tables where there are none; refuse those of others."""
         where = shown(self.url)
-        try:
-            with self._transaction() as connection:
-                known = "SELECT to_regclass('meta') IS NOT NULL"
-                if not connection.execute(known).fetchone()[0]:
-                    for statement in statements():
-                        self._postgres.execute_as_is(statement)
-                    if migrating:
-                        connection.execute("INSERT INTO meta VALUES (?, '')", (MIGRATION,))
-                known = "SELECT to_regclass('shared_values') IS NOT NULL"
-                if not connection.execute(known).fetchone()[0]:
-                    make_table(self._postgres.execute_as_is)
-                query = "SELECT key, value FROM meta WHERE key IN (?, ?, ?)"
-                rows = connection.execute(query, (FORMAT_KEY, DEPLOYMENT, MIGRATION))
-                self._check(dict(rows.fetchall()), where, migrating)
-                if not migrating and read_place(self.path.parent) is None:
-                    self.adopt(connection)
-        except CarrelError:
-            raise
-        except Exception as error:
-            if getattr(error, "sqlstate", "") not in ("42501", "25006", "3F000"):
-                raise
-            raise OperatorError(
-                "the role must be allowed to make and change tables",
-                value=f"{where} ({' '.join(str(error).split())})",
-                hint="GRANT CREATE, USAGE ON SCHEMA … TO the role, or use its own schema",
-            ) from None
+        with self._transaction() as connection:
+            known = "SELECT to_regclass('meta') IS NOT NULL"
+            if not connection.execute(known).fetchone()[0]:
+                for statement in statements():
+                    self._postgres.execute_as_is(statement)
+                if migrating:
+                    connection.execute("INSERT INTO meta VALUES (?, '')", (MIGRATION,))
+            known = "SELECT to_regclass('shared_values') IS NOT NULL"
+            if not connection.execute(known).fetchone()[0]:
+                make_table(self._postgres.execute_as_is)
+            query = "SELECT key, value FROM meta WHERE key IN (?, ?, ?)"
+            rows = connection.execute(query, (FORMAT_KEY, DEPLOYMENT, MIGRATION))
+            self._check(dict(rows.fetchall()), where, migrating)
+            known = "SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass('documents')"
+            if not connection.execute(known).fetchone()[0]:
+                for statement in walls():
+                    self._postgres.execute_as_is(statement)
+            if not migrating and read_place(self.path.parent) is None:
+                self.adopt(connection)
 
     def _check(self, found: dict[str, str], where: str, migrating: bool) -> None:
         """Refuse tables that are not this program's, of this format, of this directory."""
@@ -288,6 +303,16 @@ class PostgresDatabase(Database):
         self._coordination.close()
         self._pool.close()
         self._readers_pool.close()
+
+
+def check_clock(theirs: float, where: str) -> None:
+    """Raise OperatorError where the server's clock, in seconds since 1970, is not this one's."""
+    if (apart := abs(time.time() - theirs)) > CLOCKS_S:
+        raise OperatorError(
+            "the clocks of this machine and of the PostgreSQL server must agree",
+            value=f"{where}: they are {apart:.0f} s apart, and {CLOCKS_S:.0f} are allowed",
+            hint="set both by NTP: keys, schedules and histories go by them",
+        )
 
 
 def place_of(folder: Path) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from stores.postgres.dialect import NOT_CREATED, TABLES, translate
 from stores.sqlite.schema import FORMAT, ID_SECRET, SCHEMA, new_secret
 
 FORMAT_KEY = "schema_format"  # of `meta`; SQLite has a place of its own for it
 DEPLOYMENT = "deployment"  # of `meta`: which data directory the database belongs to
+WALL = "carrel.tenant"  # the setting of a session that says for whom it reads
 # Tables whose rows SQLite numbers by itself, and statements read the number.
 WITH_ROWID = ("runs", "record_fields", "tree_members")
 _TRIGGER = re.compile(
@@ -112,6 +114,23 @@ def trigger(statement: str) -> list[str]:
         f"CREATE TRIGGER {name} {found['when']} {found['event']} ON {found['table']}"
         f" FOR EACH ROW{when} EXECUTE FUNCTION {name}()",
     ]
+
+
+def walls() -> Iterator[str]:
+    """Yield what lets a reader see the rows of one tenant alone, if it names one.
+
+    It stands behind the conditions of each query. A superuser sees through it.
+    """
+    named = f"(SELECT coalesce(current_setting('{WALL}', TRUE), ''))"
+    for name, (columns, _) in TABLES.items():
+        if "tenant" in columns:
+            test = f"{named} IN ('', tenant)"
+        elif "collection_id" in columns:
+            test = f"{named} = '' OR collection_id IN (SELECT id FROM collections)"
+        else:
+            continue
+        yield f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
+        yield f"CREATE POLICY tenant ON {name} USING ({test})"
 
 
 def statements() -> list[str]:

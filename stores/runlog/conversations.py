@@ -237,6 +237,12 @@ class Conversations(CataloguePart):
             return _erase(connection, conversation)
 
 
+def states_of(connection: Any) -> dict[str, str]:  # noqa: ANN401 - of either catalogue
+    """Return the states that conversations go on from, by thread."""
+    query = "SELECT id, checkpoint_id FROM conversations WHERE checkpoint_id <> ''"
+    return {row[0]: row[1] for row in connection.execute(query).fetchall()}
+
+
 def _erase(connection: sqlite3.Connection, conversation: Conversation) -> Counter[str]:
     """Delete a conversation with its turns, runs and notes, and what rests on those elsewhere."""
     own = _owner_fields(conversation)

@@ -208,6 +208,10 @@ class SegmentSearch:
     def server(self) -> str:
         return self._tracked.index.server if self._tracked is not None else ""
 
+    def check_server(self, collection: Collection) -> None:
+        if self.server and self._tracked is not None:
+            self._tracked.index.count(collection.id)
+
     def warnings(self) -> list[str]:
         trouble = self._tracked.trouble if self._tracked is not None else ""
         return [f"all vectors were compared: {trouble}"] if trouble else []

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from core.errors import DiskFullError, OperatorError, StorageError
+from core.errors import DiskFullError, OperatorError, StorageError, StorageUnavailableError
 from core.language.analysis import has_words
 from stores.coordination import Coordination
 from stores.encryption import VARIABLE
@@ -391,20 +391,32 @@ def rows_lost(path: Path, reason: str) -> OperatorError:
     )
 
 
+class ServerAwayError(OperatorError):
+    """Say that the server of the catalogue does not answer, or has no room, at the moment."""
+
+    retryable = True
+
+
 def damaged(path: Path, error: StorageError | sqlite3.Error) -> OperatorError:
     """Explain what a store failed with as what the operator must do."""
     text = str(error)
-    if state := getattr(error, "sqlstate", None):
-        return OperatorError(
+    if (state := getattr(error, "sqlstate", None)) is not None:
+        kind = ServerAwayError if isinstance(error, StorageUnavailableError) else OperatorError
+        # No answer, a connection that was cut, a server that stops.
+        if state[:2] in (
+            "",
+            "08",
+            "57",
+        ):
+            return kind(
+                "the PostgreSQL server of the catalogue does not answer",
+                value=" ".join(text.split()),
+                hint="nothing that was acknowledged is lost; start it, then try again",
+            )
+        return kind(
             "PostgreSQL refused what the catalogue asked",
             value=f"{' '.join(text.split())} ({state})",
             hint="nothing of it was kept; the server's log says more",
-        )
-    if state is not None:
-        return OperatorError(
-            "the PostgreSQL server of the catalogue does not answer",
-            value=" ".join(text.split()),
-            hint="nothing that was acknowledged is lost; start it, then try again",
         )
     if "fts_" in text or getattr(error, "sqlite_errorname", "") == "SQLITE_CORRUPT_VTAB":
         return OperatorError(

@@ -29,15 +29,15 @@ _SHORTEST = 3
 
 
 class RecordScope(NamedTuple):
-    """Say which records a query is about: those a caller may see, of a collection, or of one file.
+    """Say which records a query is about: those a caller may see, of a collection, or of files.
 
-    `sources` are the patterns of a tool's scope, empty for all.
+    `sources` are the patterns of a tool's scope, and `files` the files, empty for all.
     """
 
     auth: AuthContext
     collection_id: int
     sources: Sequence[str] = ()
-    file: str = ""
+    files: Sequence[str] = ()
 
 
 class Condition(FrozenModel):

@@ -397,9 +397,10 @@ def _body(
     conditions = [clause(condition, n, parameters) for n, condition in enumerate(where)]
     joined = (" OR " if most else " AND ").join(conditions)
     clauses = [visible, "d.is_record = 1", *([f"({joined})"] if conditions else [])]
-    if scope.file:
-        parameters["in_file"] = scope.file
-        clauses.append(f"{_TABLE} = :in_file")
+    if scope.files:
+        named = {f"in_file{n}": file for n, file in enumerate(scope.files)}
+        parameters |= named
+        clauses.append(f"{_TABLE} IN ({', '.join(f':{name}' for name in named)})")
     return f"FROM documents d WHERE {' AND '.join(clauses)}", parameters
 
 

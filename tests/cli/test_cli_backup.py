@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from commands import DOCUMENTS, HEIGHT, Carrel
+from postgres_server import new_catalogue
 
 import cli.upkeep.backup
 from core.errors import OperatorError
@@ -38,6 +39,26 @@ def test_a_restored_directory_answers_and_is_whole(
     assert carrel("audit", "verify", data=there).code == 0
     assert there.stat().st_mode & 0o777 == 0o700
     assert not list(tmp_path.glob("*.restoring"))
+
+
+def test_a_backup_is_restored_into_postgres_and_moved_back(
+    carrel: Carrel, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = carrel("ask", HEIGHT, "--json", data=data).json["answer"]
+    carrel("backup", tmp_path / "b", data=data)
+    there = tmp_path / "there"
+    monkeypatch.setenv("CARREL_CATALOGUE", "postgresql://me:secret@127.0.0.1:1/x")
+    away = carrel("restore", tmp_path / "b", data=there)
+    away.failed(4, "does not let this program in", "127.0.0.1:1/x")
+    assert not list(tmp_path.glob("there*"))
+    monkeypatch.setenv("CARREL_CATALOGUE", new_catalogue())
+    assert carrel("restore", tmp_path / "b", "--json", data=there).json["documents"] == DOCUMENTS
+    assert {one.name for one in there.glob("cat*")} == {"catalogue.postgres"}
+    assert carrel("ask", HEIGHT, "--json", data=there).json["answer"] == answer
+    moved = carrel("migrate", "--to", "sqlite", "--json", data=there).json
+    assert moved["conversations_without_state"] == 0
+    monkeypatch.delenv("CARREL_CATALOGUE")
+    assert carrel("doctor", "--json", data=there).json["ok"]
 
 
 @pytest.mark.parametrize(

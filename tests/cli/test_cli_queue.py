@@ -29,6 +29,7 @@ def test_an_enqueued_ingest_waits_for_a_worker(carrel: Carrel, tmp_path: Path) -
     assert carrel("worker", "--cancel", gone, data=data).code == 0
     counts = queue(carrel, data)
     assert (counts["waiting"], counts["running"], counts["cancelled"]) == (1, 0, 1)
+    assert "jobs: 1 waiting\n" in carrel("status", data=data).out
     done = carrel("worker", "--until-empty", data=data)
     assert (done.code, done.out) == (0, f"{job} done: 2 documents\n")
     counts = queue(carrel, data)

@@ -62,7 +62,7 @@ def test_a_path_is_told_without_colour() -> None:
         **{"__start__": 1, "understand": 1, "plan": 2, "retrieve": 2, "grade_documents": 1},
         **{"stop_condition": 1, "__end__": 1},
     }
-    assert nodes["plan"].findtext(f"{SVG}title") == "plan: 2 times, 2 ms"
+    assert nodes["plan"].findtext(f"{SVG}title") == "Plans: 2 times, 2 ms"
     edges = {(one.get("data-from"), one.get("data-to")): one for one in tree.iter(f"{SVG}path")}
     taken, other = edges["plan", "retrieve"], edges["plan", "extract"]
     assert taken.get("data-count") == "2" or "arrow" in taken.get("class", "")
@@ -73,7 +73,7 @@ def test_a_path_is_told_without_colour() -> None:
     colours = {one.get(name) for one in tree.iter() for name in ("fill", "stroke")}
     assert colours <= {None, "none", "currentColor"}
     assert (tree.get("role"), tree.get("aria-label")) == ("img", "The path of the run")
-    assert tree.findtext(f"{SVG}desc", "").startswith("start → understand → plan")
+    assert tree.findtext(f"{SVG}desc", "").startswith("start → Reads the question → Plans")
 
 
 def test_a_cancelled_run_never_reached_the_end() -> None:

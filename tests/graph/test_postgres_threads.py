@@ -13,7 +13,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, interrupt
 from postgres_server import new_catalogue
 
-from graph.threads import Threads, open_threads
+from graph.threads import Threads, copy_states, open_threads
 
 
 @pytest.fixture
@@ -86,3 +86,30 @@ def test_a_graph_that_asks_back_goes_on_from_another_process(tmp_path: Path) -> 
     done = graph.compile(checkpointer=second.saver).invoke(Command(resume="the lamp"), config)
     assert done["reply"] == "the lamp"
     second.close()
+
+
+def test_states_move_there_and_back_with_what_waits(tmp_path: Path) -> None:
+    here, there = (tmp_path / "here", "sqlite"), (tmp_path, new_catalogue())
+    here[0].mkdir()
+    first = open_threads(*here)
+    last = put(first, "t", 1, messages=[HumanMessage("Who?")], answer={"text": "Ann."})
+    asks = put(first, "w", 2, question="Which?", clarification={"text": "which one?"})
+    waits = {"configurable": {"thread_id": "w", "checkpoint_ns": "", "checkpoint_id": asks}}
+    first.saver.put_writes(waits, [("__interrupt__", "which one?")], "task")
+    bad = put(first, "bad", 3, messages=[HumanMessage("x")], answer={})
+    with first.saver.cursor() as cursor:
+        cursor.execute("UPDATE checkpoints SET checkpoint = 'x' WHERE thread_id = 'bad'")
+    first.close()
+    named = {"t": last, "w": asks, "bad": bad, "gone": "0009"}
+    assert copy_states(here, there, named) == ["bad", "gone"]
+    back = (tmp_path / "back", "sqlite")
+    back[0].mkdir()
+    for _ in range(2):  # the second time it is all there
+        assert copy_states(there, back, named) == ["bad", "gone"]
+    for place in (there, back):
+        found = open_threads(*place)
+        assert state(found, "t") == {"messages": [HumanMessage("Who?")]}
+        assert (found.latest("t"), found.latest("w")) == (last, asks)
+        assert state(found, "w")["question"] == "Which?"
+        assert found.can_resume("w", waits=True)
+        found.close()

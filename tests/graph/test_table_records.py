@@ -201,3 +201,68 @@ def test_a_value_that_no_row_has_is_not_counted_as_none(session: Session, tmp_pa
     ):
         found = session.ask(question, ANN, "loans").result["answer"]
         assert answer in found and ("East" not in question or "0 of" not in found), found
+
+
+OFFICES = """# {place} office
+
+The office opened in {opened}.
+
+## Staff of {place}
+
+| Employee | Department | Salary | Hired |
+|---|---|---|---|
+{rows}
+"""
+LOANS = """<h1>Loans in {month}</h1><p>Of the town library.</p><table>
+<tr><th>Book</th><th>Branch</th><th>Days</th></tr>{rows}</table>"""
+SEVERAL = [
+    ("How many loans at East?", "3 of 5 records", "february.html"),
+    ("How many loans in February?", "2 records in february.html", "february.html"),
+    ("Which loan has the most days?", "Ulysses — days: 30", "february.html"),
+    ("Which has the most days?", "Ulysses — days: 30", "february.html"),
+    ("Which employee has the highest salary?", "Max Huber — salary: 5600", "vienna.md"),
+    ("What is the average salary in Engineering?", "average Salary: 5400", "vienna.md"),
+    ("What is the average salary?", "average Salary: 4700", "vienna.md"),
+    ("What is Otto Lind's salary?", "Otto Lind — salary: 5200", "berlin.md"),
+    ("What is the salary of Ida Brown?", "", ""),
+    ("When did the Vienna office open?", "opened in 2016.", "vienna.md"),
+    ("上海有多少商品？", "2 条记录", "shanghai.md"),
+    ("价格最高的商品是什么？", "炒锅", "shanghai.md"),
+]
+
+
+@pytest.fixture(scope="module")
+def several(session: Session, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("several")
+    rows = {
+        "january": ["Dune|East|14", "Emma|West|21", "Persuasion|East|7"],
+        "february": ["Ulysses|East|30", "Emma|North|3"],
+    }
+    for month, lines in rows.items():
+        cells = "".join(f"<tr><td>{one.replace('|', '</td><td>')}</td></tr>" for one in lines)
+        (folder / f"{month}.html").write_text(LOANS.format(month=month.title(), rows=cells))
+    berlin = "| Anna Berg | Sales | 4100 | 2015-03-01 |\n| Otto Lind | Engineering | 5200 | 2018 |"
+    vienna = "| Max Huber | Engineering | 5600 | 2017 |\n| Eva Gruber | Sales | 3900 | 2019 |"
+    for place, opened, lines in (("Berlin", 2011, berlin), ("Vienna", 2016, vienna)):
+        text = OFFICES.format(place=place, opened=opened, rows=lines)
+        (folder / f"{place.lower()}.md").write_text(text)
+    for name, place, lines in (
+        ("beijing", "北京", "| 茶壶 | 厨具 | 88 |\n| 毛巾 | 家纺 | 25 |"),
+        ("shanghai", "上海", "| 茶杯 | 厨具 | 35 |\n| 炒锅 | 厨具 | 168 |"),
+    ):
+        table = f"| 商品 | 类别 | 价格 |\n|---|---|---|\n{lines}\n"
+        (folder / f"{name}.md").write_text(f"# {place}分店销售\n\n{table}", encoding="utf-8")
+    target = session.intake.open_collection("default", "several", None)
+    session.ingest(target, [folder])
+    return target.name
+
+
+@pytest.mark.parametrize(("question", "answer", "source"), SEVERAL)
+def test_tables_of_several_documents_are_asked_together(
+    session: Session, several: str, question: str, answer: str, source: str
+) -> None:
+    result = session.ask(question, ANN, several).result
+    assert result["refused"] == (not answer)
+    assert answer in (result["answer"] or ""), result["answer"]
+    rows = f"{result['claims']}"
+    assert source in rows

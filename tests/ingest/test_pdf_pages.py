@@ -100,6 +100,22 @@ def test_rows_of_a_table_keep_their_cells(tmp_path: Path) -> None:
     ]
 
 
+def test_cells_side_by_side_are_parted_by_the_lines_between_them(tmp_path: Path) -> None:
+    """Where nothing is drawn between them, they are words of a line."""
+    rows = [("Tram", "Fault", "Hours"), ("T-11", "brake", "4"), ("T-12", "doors", "9")]
+    cells = [(x, 700 - 20 * n, text) for n, row in enumerate(rows)
+             for x, text in zip((50, 84, 120), row, strict=True)]  # fmt: skip
+    lines = b"".join(b"%d 650 m %d 716 l S\n" % (x, x) for x in (48, 81, 117, 160))
+    ruled, _ = loaded(tmp_path / "r.pdf", pdf(text_at(*cells) + b"\n" + lines))
+    assert "T-11 | brake | 4" in ruled[0].blocks[0].text
+    assert [one.fields for one in ruled[1:]] == [
+        {"Tram": "T-11", "Fault": "brake", "Hours": 4},
+        {"Tram": "T-12", "Fault": "doors", "Hours": 9},
+    ]
+    plain, _ = loaded(tmp_path / "p.pdf", pdf(text_at(*cells)))
+    assert "T-11 brake 4" in plain[0].blocks[0].text and len(plain) == 1
+
+
 def test_a_gap_that_stands_alone_or_follows_a_number_is_none(tmp_path: Path) -> None:
     lines = [(50, 700, "1."), (90, 700, "First item"), (50, 680, "2."), (90, 680, "Second item")]
     lines += [(50, 640, "Words of a line that is as long as others are"), (50, 600, "Left")]

@@ -140,7 +140,8 @@ def test_trace_lab_follows_two_hops_and_their_budget(ran: Run) -> None:
     assert "EXTRACT_ANSWER" in printed(notebook, "from core.operations")
     (steps,) = pages(notebook, "steps_view(run)")
     nodes = [row.css("td")[1].text() for row in steps.css("tbody tr")]
-    assert nodes[:2] == ["understand", "plan"] and nodes[-1] == "verify"
+    assert nodes[:2] == ["Reads the question", "Plans"]
+    assert nodes[-1] == "Checks every sentence"
     assert "cosine" in printed(notebook, "from display.evidence")
     (replay,) = pages(notebook, "questions = ")
     assert "gateway-rota" in replay.css("article mark")[-1].text()

@@ -210,9 +210,9 @@ def test_beside_prose_values_of_records_name_them_too(question: str, conditions:
 
 def test_what_was_counted_and_listed_is_cited_and_stands_the_check() -> None:
     record = piece("title: Dusk\npainted by: Ada Frost\nyear: 1957", kind="record", title="Dusk")
-    row = RecordRow("en", "paintings.csv")
+    row = RecordRow("en", ["paintings.csv"])
     row.counted(1, 300, [Condition(field="year", op=">", value=1950)])
-    counted = row.evidence([record], "paintings.csv")
+    counted = row.evidence([record])
     beside = piece("Dusk is when the sun sets in 1957.")
     call = Call(tool="query_records", arguments={"show": ["painted_by"], "where": []})
     asked = SubQuestion(id="q1", text="?", query="?", wants="list", calls=[call])
@@ -247,9 +247,9 @@ def test_one_table_that_is_kept_twice_answers_once_and_others_stay_out() -> None
     known = [Condition(field="harbour", op="=", value="Sund")]
     rows = []
     for file, count, listed in (("a.csv", 4, twins[:1]), ("b.csv", 4, twins[1:]), ("c.csv", 0, [])):
-        row = RecordRow("en", file)
+        row = RecordRow("en", [file])
         row.counted(count, 8, known)
-        rows.append(row.evidence(listed, file))
+        rows.append(row.evidence(listed))
     evidence = [graded(one, 3) for one in (*rows, *twins)]
     plan = Plan(questions=[asked])
     claims, _ = record_claims(plan, evidence)
@@ -262,9 +262,9 @@ def test_one_table_that_is_kept_twice_answers_once_and_others_stay_out() -> None
 def test_the_one_record_is_shown_first_as_it_stays() -> None:
     """Its claim is streamed before the one that says what was counted."""
     record = piece("boat: Tern\nspeed: 31", kind="record")
-    row = RecordRow("en", "a.csv")
+    row = RecordRow("en", ["a.csv"])
     row.counted(4, 8, [Condition(field="harbour", op="=", value="Sund")])
-    evidence = [graded(row.evidence([record], "a.csv")), graded(record)]
+    evidence = [graded(row.evidence([record])), graded(record)]
     arguments = {"aggregate": "list", "order_by": "speed", "show": ["speed"], "where": []}
     call = Call(tool="query_records", arguments=arguments)
     plan = Plan(questions=[SubQuestion(id="q1", text="?", query="?", wants="list", calls=[call])])
@@ -274,11 +274,11 @@ def test_the_one_record_is_shown_first_as_it_stays() -> None:
 
 
 def test_a_share_says_of_what_and_a_list_that_it_is_cut() -> None:
-    row = RecordRow("en", "")
+    row = RecordRow("en")
     known = [Condition(field="technique", op="=", value="oil")]
     row.counted(3, 8, known, [Condition(field="country", op="=", value="Japan")], share=True)
     row.say("cut", shown=2, count=3, most=3)
-    assert row.evidence([], "").text == (
+    assert row.evidence([]).text == (
         "Of 8 records with country = Japan, 3 match: technique = oil; that is 37.5 %;"
         " the first 2 of 3 are listed (“show 3 …” lists 3)."
     )
@@ -292,9 +292,9 @@ def test_nothing_is_graded_where_no_record_query_answered() -> None:
 def test_several_collections_are_counted_together_with_the_share_of_each() -> None:
     rows, counts = {}, {"north": 2, "south": 3}
     for name, count in counts.items():
-        row = RecordRow("en", "")
+        row = RecordRow("en")
         row.counted(count, 10, [Condition(field="year", op=">", value=1950)])
-        rows[name] = row.evidence([], "").model_copy(update={"collection": name})
+        rows[name] = row.evidence([]).model_copy(update={"collection": name})
     assert together(rows, counts, "en").text == (
         "5 together. north: 2 of 10 records match: year > 1950."
         " south: 3 of 10 records match: year > 1950."

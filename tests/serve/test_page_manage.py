@@ -47,6 +47,25 @@ def test_the_readers_of_a_document_are_replaced(served: Served, browser_page: Pa
     assert listed.status_code == 400  # as if there were no such collection
 
 
+def test_an_admin_sets_the_readers_of_what_comes_later(served: Served, browser_page: Page) -> None:
+    uploaded(served, "kite.md", "# Kites\n\nA kite hovers.", collection="kites")
+    page = enter(browser_page, served, "admin", "#/documents/kites")
+    page.get_by_role("button", name="Readers", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Now: everyone")
+    dialog.get_by_label("Who may read it").fill("writer")
+    dialog.get_by_role("button", name="Replace").click()
+    expect(page.get_by_text("Read by: writer").first).to_be_visible()
+    uploaded(served, "late.md", "# Late\n\nA late kite.", collection="kites")
+    for kind, seen in (("writer", 2), ("reader", 1)):
+        with served.client(kind) as client:
+            found = client.get("/api/v1/documents", params={"collection": "kites"}).json()
+        assert len(found["documents"]) == seen
+    page.reload()
+    page.get_by_role("button", name="Readers", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("Now: writer")
+
+
 def test_a_source_is_added_synced_and_removed(
     served: Served, site: Site, browser_page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,7 +62,7 @@ def test_the_path_of_a_run_has_its_visits(served: Served, run: dict[str, object]
     taken = set(links(tree, "visited"))
     assert {("__start__", "understand"), ("generate", "verify"), ("verify", "__end__")} <= taken
     assert set(links(tree)) == set(links(drawn(served, "/api/v1/graph.svg")))
-    assert tree.findtext(f"{SVG}desc", "").startswith("start → understand →")
+    assert tree.findtext(f"{SVG}desc", "").startswith("start → Reads the question →")
 
 
 def test_the_plan_of_a_run_has_its_questions(served: Served, run: dict[str, object]) -> None:

@@ -23,6 +23,8 @@ from serve.runs.observers import Claims
 from serve.services import make_app_state
 from serve.shared_jobs import LeasedJob, SharedJobs, make_jobs
 from stores.coordination import LEASE_S, SharedCoordination
+from stores.index.port import IndexUnavailableError
+from stores.postgres.connection import PostgresUnavailableError
 from stores.runlog.jobs import JobRow, JobRows, new_ingest
 
 TENANT = "queue"
@@ -256,3 +258,36 @@ def test_a_server_is_ready_while_its_catalogue_answers(
         reply = httpx.get(f"{url}/api/v1/ready")
         assert (reply.status_code, reply.json()["status"]) == (503, "not ready")
         assert httpx.get(f"{url}/api/v1/health").status_code == 200
+
+
+def test_a_job_waits_for_a_server_that_is_away(
+    pair: list[Session],
+    workers: list[SharedJobs],
+    rows: JobRows,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("serve.jobs.WAIT_S", 0.1)
+    ingest = pair[0].ingest
+    cut = PostgresUnavailableError("terminating connection")
+    cut.sqlstate = "57P01"  # type: ignore[attr-defined]
+    failures: list[Exception] = [IndexUnavailableError("the server was not reached"), cut]
+
+    def fails(*given: Any, **more: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return ingest(*given, **more)
+
+    monkeypatch.setattr(pair[0], "ingest", fails)
+    [row] = enqueued(rows, tmp_path, "patient.md")
+    workers[0].resume()
+    eventually(lambda: state(rows, row) == "done")
+    found = rows.find(row.id)
+    assert found is not None and (found.documents, found.attempts, found.notes) == (1, 1, [])
+    failures = [IndexUnavailableError("the server was not reached") for _ in range(3)]
+    monkeypatch.setattr("serve.jobs.TRIES", 2)
+    [row] = enqueued(rows, tmp_path, "hopeless.md")
+    monkeypatch.setattr("serve.jobs.WAIT_S", 0.001)
+    eventually(lambda: state(rows, row) == "failed")
+    found = rows.find(row.id)
+    assert found is not None and "was not reached" in found.error and len(found.notes) == 2

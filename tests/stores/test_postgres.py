@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,14 +12,14 @@ import pytest
 from fakes import FakeEmbedder, Shelf
 from postgres_server import MISSING, new_catalogue, server
 
-from core.auth import AuthContext
+from core.auth import AuthContext, reading_for
 from core.errors import CallerError, CarrelError, OperatorError
 from core.settings import Settings, load_settings
 from stores.accounts.audit import AuditEntry
 from stores.folder import CATALOGUE, POSTGRES
 from stores.postgres.dialect import check_authorized, glob_pattern, translate
 from stores.sqlite.records import authorize
-from stores.store import Store
+from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme", user="ann", roles=frozenset({"staff"}))
 
@@ -146,7 +147,51 @@ def test_a_role_without_rights_is_one_line(tmp_path: Path) -> None:
     name = url.rsplit("%3D", 1)[1]
     run(url, f"CREATE ROLE weak_{name} LOGIN", f"GRANT USAGE ON SCHEMA {name} TO weak_{name}")
     weak = url.replace("//postgres:", f"//weak_{name}:")
-    assert "must be allowed to make and change tables" in refused(tmp_path / "data", weak)
+    assert "must be allowed to make, read and change tables" in refused(tmp_path / "data", weak)
+
+
+def test_a_role_that_only_reads_is_one_line(tmp_path: Path) -> None:
+    url = new_catalogue()
+    name = url.rsplit("%3D", 1)[1]
+    opened(tmp_path / "data", url).close()
+    run(url, f"CREATE ROLE reads_{name} LOGIN", f"GRANT USAGE ON SCHEMA {name} TO reads_{name}")
+    run(url, f"GRANT SELECT ON ALL TABLES IN SCHEMA {name} TO reads_{name}")
+    weak = url.replace("//postgres:", f"//reads_{name}:")
+    assert "must be allowed to make, read and change" in refused(tmp_path / "data", weak)
+
+
+def test_behind_every_condition_stands_the_wall_of_a_tenant(tmp_path: Path) -> None:
+    embedder, own = FakeEmbedder(), new_catalogue("owner")
+    with opened(tmp_path / "data", own) as store:
+        for tenant in ("acme", "o'neil 5%"):
+            shelf = Shelf(store, store.intake.open_collection(tenant, "main", None), embedder)
+            shelf.write(shelf.row("plan", f"text of {tenant}"))
+        reader = parts(store).database.read()
+
+        def seen(query: str) -> set[str]:
+            return {row[0] for row in reader.execute(query).fetchall()}
+
+        for tenant in ("acme", "o'neil 5%"):
+            with reading_for(tenant):
+                assert seen("SELECT tenant FROM documents") == {tenant}
+                assert seen("SELECT text FROM chunks WHERE text LIKE '%'") == {f"text of {tenant}"}
+                assert seen("SELECT tenant FROM collections") == {tenant}
+                assert store.catalogue.index_version()
+        assert len(seen("SELECT text FROM chunks")) == 2
+        store.intake.open_collection("third", "main", None)
+        with reading_for("third"):
+            assert seen("SELECT document_id FROM documents") == set()
+
+
+def test_clocks_that_differ_are_one_line() -> None:
+    from stores.postgres.database import check_clock, shown
+
+    check_clock(time.time() - 5, "db:5432/x")
+    with pytest.raises(OperatorError, match="clocks .* must agree: db:5432/x: they are 3600 s"):
+        check_clock(time.time() + 3600, "db:5432/x")
+    with pytest.raises(CallerError, match="no address") as raised:
+        shown("postgresql://me:secret@db/x?speed=9")
+    assert "secret" not in str(raised.value)
 
 
 def filled(folder: Path) -> None:

@@ -201,27 +201,30 @@ BINDING = ("not", "order most", "order least", "most", "least", "average")  # no
 WANT = ("list", "who", "when", "count")
 
 
-def record_calls(question: str, language: str, tools: Sequence[ToolSpec]) -> list[Call]:
+def record_calls(
+    question: str, language: str, tools: Sequence[ToolSpec], *, unanswered: bool = False
+) -> list[Call]:
     """Return the calls that answer a question over records, none where it is no such question.
 
     It is one when every word of it is explained by the schema of the records, or is looked for in
     their values; beside prose, it must name the things that the records are of, or values that they
-    have. One call is of one file, and several are as good where the question means the things of
-    each.
+    have. Where no passage answered it (`unanswered`), the field is enough that it orders by or adds
+    up. One call is of files whose records have the same fields, and several are as good where the
+    question means the things of each.
     """
     found: list[tuple[int, list[Call]]] = []
     for spec in tools:
         if spec.base == RECORDS and spec.tables:
             if spec.scoped:  # it knows its own source alone; a profile scopes tools for several
                 spec = spec.model_copy(update={"others": max(1, spec.others)})
-            if made := read(question, schema_of(spec)):
+            if made := read(question, schema_of(spec), unanswered=unanswered):
                 guesses = sum(one["op"] == "has" for one in made[0]["where"])
                 spoken = {"language": language}
                 found.append((guesses, [Call(tool=spec.name, arguments=a | spoken) for a in made]))
     return min(found, key=lambda one: one[0], default=(0, []))[1]
 
 
-def read(question: str, schema: RecordSchema) -> list[dict[str, Any]]:
+def read(question: str, schema: RecordSchema, *, unanswered: bool = False) -> list[dict[str, Any]]:
     """Return the arguments of the queries that a question asks for, none where it asks for none.
 
     Of several files those are meant that the question names, and that explain most of it.
@@ -232,24 +235,27 @@ def read(question: str, schema: RecordSchema) -> list[dict[str, Any]]:
     named = named_files(RecordReading(schema.scan(question), schema))
     # A table in a document is named by what stands around it, which is prose.
     prose = bool(schema.prose) and not (named and all(TABLE_SIGN not in one for one in named))
-    if len({tuple(sorted(one.fields)) for one in schema.files}) == 1:
-        readings = [("", _read(question, schema, beside_prose=prose))]
-    else:
-        files = named or [one.file for one in schema.files]
-        readings = [
-            (file, _read(question, schema.alone(file), beside_prose=prose)) for file in files
-        ]
-    known = [(found[0], found[1] | {"file": file}) for file, found in readings if found]
+    groups = schema.alike(named or [one.file for one in schema.files])
+    readings = [
+        (files, _read(question, schema.alone(files), beside_prose=prose, unanswered=unanswered))
+        for files in groups
+    ]
+    known = [
+        (found[0], found[1] | {"file": _named(files, schema)}) for files, found in readings if found
+    ]
     if prose:  # beside prose nothing but values that records have is sure
         guessed = [one for one in known if one[0] == 1]
-        known = [one for one in known if not one[0] and (named or _is_sure(one[1]))]
+        # "Which has the largest cost" asks for a row, "what is the largest cost" may be prose.
+        which = any(one.is_a("list") and not one.is_a("vague") for one in schema.scan(question))
+        sure = [_is_sure, *([_is_ordered] if which or unanswered else [])]
+        known = [one for one in known if not one[0] and (named or any(is_(one[1]) for is_ in sure))]
         known = known or _of_things(question, schema, guessed)
     best = min((unknown for unknown, _ in known), default=0)
     return [arguments for unknown, arguments in known if unknown == best][: len(named) or 1]
 
 
 def _read(
-    question: str, schema: RecordSchema, *, beside_prose: bool = False
+    question: str, schema: RecordSchema, *, beside_prose: bool = False, unanswered: bool = False
 ) -> tuple[int, dict[str, Any]] | None:
     """Return how much of the question the schema does not explain, and the arguments."""
     reading = RecordReading(schema.scan(question), schema)
@@ -264,9 +270,10 @@ def _read(
     _asked(reading)
     guessed = sum(one["field"] == ANY_FIELD for one in reading.where)
     arguments = _arguments(reading, unknown, guessed)
-    if beside_prose and not (reading.aggregate != "list" or _lists(reading) or reading.verified):
+    asks = reading.aggregate != "list" or _lists(reading) or reading.verified or unanswered
+    if beside_prose and not asks:
         return None
-    if arguments is not None and _looks_up(reading) and schema.is_within:
+    if arguments is not None and _looks_up(reading) and schema.is_within and not unanswered:
         return None  # the row itself is in the text, and says so better
     return None if arguments is None else (guessed + reading.passed_over, arguments)
 
@@ -290,6 +297,11 @@ def _is_sure(arguments: dict[str, Any]) -> bool:
     """Tell whether a query counts or lists what exact values of its records tell apart."""
     where = [*arguments["where"], *arguments.get("among", ())]
     return bool(where) and all(one["op"] == "=" and one["field"] != ANY_FIELD for one in where)
+
+
+def _is_ordered(arguments: dict[str, Any]) -> bool:
+    """Tell whether a query orders its records by a field, or adds one up."""
+    return bool(arguments.get("order_by") or arguments.get("field"))
 
 
 def _of_things(
@@ -332,7 +344,19 @@ def named_files(reading: RecordReading) -> list[str]:
         if known and (own or not asked):
             named.append(known)
             reading.used.add(place)
-    return min(named, key=len, default=[])
+    best = min(named, key=len, default=[])
+    for place, one in enumerate(reading.matches):
+        other = one.is_a("value", "field", "flag") or is_common(one.text)
+        part = schema.with_word(best, one.text) if place not in reading.used and not other else []
+        if part:
+            reading.used.add(place)
+            best = part
+    return best
+
+
+def _named(files: Sequence[str], schema: RecordSchema) -> str | list[str]:
+    """Return the files as an argument names them; nothing where they are all."""
+    return "" if len(files) == len(schema.files) else files[0] if len(files) == 1 else [*files]
 
 
 def _asked(reading: RecordReading) -> None:
@@ -343,7 +367,7 @@ def _asked(reading: RecordReading) -> None:
         if place not in reading.used and one.is_a("field") and not one.is_a("filler"):
             names = [m.name for m in one.of("field")]
             reading.shown += names[:1] if not set(names) & set(reading.shown) else []
-    if not reading.shown and reading.where and has(reading, "count"):  # "how much does it cost"
+    if not reading.shown and reading.where and has(reading, "count", "vague"):  # "what is the cost"
         costs = [m.name for one in reading.matches if one.is_a("filler") for m in one.of("field")]
         reading.shown += [name for name in costs if schema.numeric(name)][:1]
     person = schema.first(people) if has(reading, "who") and not reading.groups else None

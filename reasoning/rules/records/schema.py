@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
-from itertools import islice
+from itertools import islice, takewhile
 from os.path import commonprefix
 from typing import Any
 
@@ -15,6 +15,7 @@ from core.metadata import humanise
 from core.types import FieldInfo, RecordTable, ToolSpec
 from languages.language import known_languages
 from reasoning.rules.records.phrases import (
+    CYRILLIC,
     HAN,
     Meaning,
     PhraseMatch,
@@ -35,8 +36,10 @@ TABLE_SIGN = "#"  # in what a table in a file is called, between the file and it
 NAMES = ("title", "id")  # what a record is called, not what is known of it
 AKIN = "akin"  # the value of the meaning of a word that is like the name of a field
 # Chosen, not measured:
+LEAST_NOUN = 3  # letters of an English plural, at least, of a heading
 SHARED = 4  # letters that "supply" and "supplier" must share, all but their endings
 # Chosen, not measured:
+DISTINCT_FIRST = 0.6  # the same of the first column of tables in documents
 DISTINCT = 0.9  # the share of records that have another value, where it is their name
 
 
@@ -140,21 +143,38 @@ class RecordSchema:
         self.phrases = Phrases(self._named(), general_phrases())
         # Passages that are kept as JSON lines have an id and a title, and are no records to count.
         self.prose = spec.others + sum(t.records for t in spec.tables if t not in self.files)
-        self._alone: dict[str, RecordSchema] = {}
+        self._alone: dict[tuple[str, ...], RecordSchema] = {}
 
     @property
     def is_within(self) -> bool:
         """Tell whether all records are rows of tables within documents, which hold them as text."""
         return all(TABLE_SIGN in one.file for one in self.files)
 
-    def alone(self, file: str) -> RecordSchema:
-        """Return the schema of the records of one file."""
-        if file not in self._alone:
-            table = next(one for one in self.files if one.file == file)
-            fields = [info for info in self.spec.fields if info.name in table.fields]
-            update = {"fields": fields, "tables": [table], "others": self.prose}
-            self._alone[file] = RecordSchema(self.spec.model_copy(update=update))
-        return self._alone[file]
+    def alike(self, files: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return files in groups, each of those whose records have the same fields."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for one in self.files:
+            if one.file in files:
+                groups.setdefault(tuple(sorted(one.fields)), []).append(one.file)
+        return [tuple(group) for group in groups.values()]
+
+    def with_word(self, files: Sequence[str], word: str) -> list[str]:
+        """Return those files that have a word in their names, which may be a table's heading."""
+        word = word.casefold()
+        whole = HAN.search(word) is not None  # words of which nothing sets apart
+        named = ((one, one.casefold()) for one in files)
+        return [one for one, low in named if word in (low if whole else re.split(r"[\W_]+", low))]
+
+    def alone(self, files: tuple[str, ...]) -> RecordSchema:
+        """Return the schema of the records of files that have the same fields."""
+        if len(files) == len(self.files):
+            return self
+        if files not in self._alone:
+            own = [one for one in self.files if one.file in files]
+            fields = [info for info in self.spec.fields if info.name in own[0].fields]
+            update = {"fields": fields, "tables": own, "others": self.prose}
+            self._alone[files] = RecordSchema(self.spec.model_copy(update=update))
+        return self._alone[files]
 
     def scan(self, text: str) -> list[PhraseMatch]:
         """Cut a question into phrases; a word akin to a field's name stands for the field."""
@@ -202,14 +222,18 @@ class RecordSchema:
         return [{"field": name, "op": "contains", "value": values[name]} for name in values]
 
     def names(self, name: str) -> bool:
-        """Tell whether a field names its records: a text that is another one in nearly each."""
-        info = self.fields[name]
+        """Tell whether a field names its records: a text that is another one in nearly each.
+
+        The first column of tables in documents, which may name a thing once more, in most.
+        """
+        info, having = self.fields[name], [one for one in self.files if name in one.fields]
+        first = all(TABLE_SIGN in one.file and one.fields[0] == name for one in having)
         return (
             info.type == "text"
             and name not in self.dates
             and self.canonical[name] not in tables()["people"]
             and info.values
-            >= DISTINCT * sum(one.records for one in self.files if name in one.fields)
+            >= (DISTINCT_FIRST if first else DISTINCT) * sum(one.records for one in having)
         )
 
     def numbers_each(self, table: RecordTable) -> bool:
@@ -302,11 +326,17 @@ class RecordSchema:
     def _in_document(table: RecordTable) -> Iterator[tuple[str, Meaning]]:
         """Yield what a table in a document is called: by its heading, and by what its rows are of.
 
-        That is what its first column is called, unless all collections have another use for it.
+        That is what its first column is called, unless all collections have another use for it, or
+        the plural that its heading begins with: "Loans in May".
         """
         heading = re.sub(r" \d+$", "", table.file.rsplit(TABLE_SIGN, 1)[-1]).casefold()
-        if len(heading.split()) <= MOST_WORDS:
+        words = heading.split()
+        if len(words) <= MOST_WORDS:
             yield heading, Meaning("table", table.file)
+        begin = [*takewhile(lambda word: not is_common(word), words)]
+        for word in begin[-1:]:
+            if CYRILLIC.search(word) or (len(word) > LEAST_NOUN and word.endswith("s")):
+                yield from ((one, Meaning("table", table.file)) for one in (word, word[:-1]))
         label = label_of(table.fields[0]).casefold()
         found = general_phrases().scan(label)
         if all(m.kind == "noun" for one in found for m in one.meanings):

@@ -23,7 +23,7 @@ const CHANNELS = {
 
 export const GRADES = ["off topic", "related", "partly answers", "answers"];
 export const stopText = (reason) => STOPS[reason] || spaced(reason || "");
-export const channelName = (name) => CHANNELS[name] || spaced(name);
+export const channelName = (name) => CHANNELS[name] || spaced(name.replace(/^factors: /, "Adjusted for "));
 export const toolName = (tool) => spaced(tool || "");
 
 function spaced(text) {

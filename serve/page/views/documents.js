@@ -39,6 +39,7 @@ async function listView(root, app, wanted) {
   const head = table.querySelector("thead");
   const report = el("button", { type: "button", title: "What these documents are like, in ten figures" }, "Report");
   report.onclick = saveReport;
+  const later = el("button", { type: "button", hidden: !app.me.may.admin, title: "Who may read what comes later", onclick: () => shareLater() }, "Readers");
   const back = el("button", { type: "button" }, "← Previous");
   back.onclick = () => { seen.pop(); show(seen.at(-1) || ""); };
   const next = el("button", { type: "button" }, "Next →");
@@ -49,7 +50,7 @@ async function listView(root, app, wanted) {
   const kept = app.me.may.write ? sourcesPanel(app, () => current, (name) => refresh(name)) : null;
   fill(root,
     el("div", { class: "row documents-head" }, el("h1", { id: "documents-title" }, "Documents"),
-      el("span", null, el("label", { for: "collection" }, "Collection "), choose, " ", find, " ", report)),
+      el("span", null, el("label", { for: "collection" }, "Collection "), choose, " ", find, " ", report, " ", later)),
     uploads && uploads.node, kept && kept.node, treePanel(app, () => current), status, several, sorting, table, pager);
   await refresh();
 
@@ -60,7 +61,7 @@ async function listView(root, app, wanted) {
     if (!names.includes(current)) current = (names.includes(filled) && filled) || (wanted && !names.length ? wanted : names[0]) || "";
     if (uploads) uploads.known(names);
     fill(choose, collections.map((one) => el("option", { value: one.name, selected: one.name === current }, `${one.name} (${one.documents.toLocaleString()})`)));
-    choose.disabled = report.disabled = !names.length;
+    choose.disabled = report.disabled = later.disabled = !names.length;
     if (!filled || filled === current) await show(seen.at(-1) || "");
   }
 
@@ -167,19 +168,27 @@ async function listView(root, app, wanted) {
     await refresh();
   }
 
-  async function share(one) {
+  function share(one) {
+    return replaceReaders(`Who may read “${one.title || one.source}”?`,
+      "They replace those of now, for all that its file holds.", "/api/v1/documents", { document_id: one.document_id });
+  }
+
+  function shareLater() {
+    const now = readersOf(collections.find((one) => one.name === current)?.default_acl);
+    return replaceReaders(`Who may read what comes later into “${current}”?`,
+      `Where it has no readers of its own. Now: ${now}.`, "/api/v1/collections", { later: true });
+  }
+
+  /** Ask who may read, and replace the readers of what a path and its query name. */
+  async function replaceReaders(heading, text, path, query) {
     const names = el("input", { "aria-label": "Who may read it", placeholder: "legal, user:ann", spellcheck: "false", size: 28 });
-    const agreed = await confirmed({
-      heading: `Who may read “${one.title || one.source}”?`,
-      text: el("span", null, "Roles and user:NAME, with commas, or “everyone”. They replace those of now, for all that its file holds. ", names),
-      action: "Replace",
-    });
-    if (!agreed) return;
+    const says = el("span", null, `Roles and user:NAME, with commas, or “everyone”. ${text} `, names);
+    if (!await confirmed({ heading, text: says, action: "Replace" })) return;
     const acl = names.value.split(",").map((name) => name.trim()).filter(Boolean);
     try {
       const readers = acl.join() === "everyone" ? { everyone: true } : { acl };
-      const done = await app.api.put("/api/v1/documents", readers, { collection: current, document_id: one.document_id });
-      app.toast(`Read by: ${done.acl.join(", ") || "everyone"}`);
+      const done = await app.api.put(path, readers, { collection: current, ...query });
+      app.toast(`Read by: ${readersOf(done.acl || done.default)}`);
     } catch (error) {
       app.toast(errorText(error));
     }
@@ -188,6 +197,8 @@ async function listView(root, app, wanted) {
 
   return () => { if (uploads) { uploads.leave(); kept.leave(); } };
 }
+
+const readersOf = (acl) => (acl || []).join(", ") || "everyone";
 
 function headRow(writes, order, sort) {
   const sorted = (key) => (order === key ? "ascending" : order === `-${key}` ? "descending" : null);
