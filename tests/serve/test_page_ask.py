@@ -82,7 +82,7 @@ def test_how_it_was_answered_is_told_in_tabs(page: Page) -> None:
     expect(page.locator(".raw")).to_contain_text('"stop_reason": "enough_evidence"')
     page.get_by_role("tab", name="Path").click()
     visited = page.locator(".panel-path .node.visited")
-    expect(visited.filter(has_text="grade_documents")).to_have_count(1)
+    expect(visited.filter(has_text="Grades passages")).to_have_count(1)
     page.get_by_role("tab", name="Steps").click()
     page.get_by_label("Step", exact=True).select_option("retrieve")
     expect(page.locator(".panel-steps tbody tr")).to_have_count(1)
