@@ -28,8 +28,9 @@ from stores.sqlite.rows import digest
 # What Sphinx and MkDocs add to the pages of a site, by a file that tells that they made it: an
 # index, a search and copies of the sources, which would answer instead of the pages.
 GENERATED = {
-    "objects.inv": {"_sources", "_static", "genindex.html", "py-modindex.html", "search.html"},
-    "search/search_index.json": {"search", "404.html"},
+    "searchindex.js": {"_sources", "_static", "genindex.html", "py-modindex.html", "search.html"},
+    "search/search_index.json": {"404.html"},
+    "search_index.json": {"search_index.json"},  # not its folder, which may be a page's
 }
 
 

@@ -97,9 +97,11 @@ def test_a_data_directory_is_no_document(tmp_path: Path) -> None:
 
 
 def test_what_a_generator_adds_to_a_site_is_left_out(tmp_path: Path) -> None:
-    _make(tmp_path, "one/objects.inv", "one/index.html", "one/genindex.html", "one/search.html")
+    _make(tmp_path, "one/searchindex.js", "one/index.html", "one/genindex.html", "one/search.html")
     _make(tmp_path, "one/_sources/index.rst.txt", "one/py-modindex.html", "two/404.html")
     _make(tmp_path, "two/search/search_index.json", "two/index.html", "three/search.html")
+    _make(tmp_path, "two/search/index.html", "three/objects.inv")  # pages that people wrote
     files, failures = discover([tmp_path])
     found = [file.relative for file in files]
-    assert found == ["one/index.html", "three/search.html", "two/index.html"] and not failures
+    pages = ["one/index.html", "three/search.html", "two/index.html", "two/search/index.html"]
+    assert found == pages and not failures

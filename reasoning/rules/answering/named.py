@@ -132,7 +132,7 @@ def _spells(word: str, text: str, *, spaced: bool) -> bool:
 
 def is_other_entry(wanted: QueryTerms, sentence: Sentence) -> bool:
     """Tell whether a sentence is the row or the entry of another code than a question names."""
-    own = {_shape(one): one.casefold() for one in CODE.findall(sentence.text) if not one.isdigit()}
+    own = {_shape(one) for one in CODE.findall(sentence.text) if not one.isdigit()}  # but years
     asked = [one for one in wanted.codes if _shape(one) in own]
     first = CODE.search(sentence.text)
     leads = sentence.evidence.kind == TABLE or (
@@ -143,6 +143,7 @@ def is_other_entry(wanted: QueryTerms, sentence: Sentence) -> bool:
 
 
 def _shape(code: str) -> str:
+    """Return a code with one zero for its digits: "v-0" for "V-17"."""
     return re.sub(r"\d+", "0", code.casefold())
 
 
