@@ -31,7 +31,7 @@ def server() -> str:
 def new_catalogue(role: str = "") -> str:
     """Return the address of an empty schema of its own; skips where there is no server.
 
-    With `role` it is that role's, who is no superuser: then walls between tenants stand.
+    With `role` it is that role's, who is no superuser: then policies between tenants stand.
     """
     if not (address := server()):
         pytest.skip(MISSING)

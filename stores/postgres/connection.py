@@ -27,7 +27,7 @@ from core.errors import StorageError, StorageUnavailableError
 from stores.postgres.derived import complete_documents, derive
 from stores.postgres.dialect import Translated, check_authorized, translate
 from stores.postgres.fulltext import special
-from stores.postgres.schema import WALL
+from stores.postgres.schema import TENANT_SETTING
 
 Psycopg = psycopg.Connection[Any]
 BATCH = 200  # statements that are sent at once; chosen, not measured
@@ -308,7 +308,7 @@ class PostgresConnection:
         left = limit.until - time.monotonic() if limit.until < math.inf else 0
         tenant = current_tenant().replace("'", "''").replace("%", "%%" if escaped else "%")
         time_ms = max(1, math.ceil(left * 1000)) if left else 0
-        return f"SET statement_timeout = {time_ms}; SET {WALL} = '{tenant}'; "
+        return f"SET statement_timeout = {time_ms}; SET {TENANT_SETTING} = '{tenant}'; "
 
     @contextmanager
     def _borrowed(self) -> Iterator[Psycopg]:

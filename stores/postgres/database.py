@@ -25,7 +25,7 @@ from stores.integrity.condition import Defects
 from stores.postgres.connection import PostgresConnection, prepare
 from stores.postgres.coordination import CONNECT_S, PostgresCoordination, make_table
 from stores.postgres.migration import MIGRATION
-from stores.postgres.schema import DEPLOYMENT, FORMAT_KEY, statements, walls
+from stores.postgres.schema import DEPLOYMENT, FORMAT_KEY, statements, tenant_policies
 from stores.sqlite.connections import Connection
 from stores.sqlite.database import Database, WriteBarrier, rows_lost
 from stores.sqlite.schema import FORMAT, other_format
@@ -162,7 +162,7 @@ class PostgresDatabase(Database):
             self._check(dict(rows.fetchall()), where, migrating)
             known = "SELECT relrowsecurity FROM pg_class WHERE oid = to_regclass('documents')"
             if not connection.execute(known).fetchone()[0]:
-                for statement in walls():
+                for statement in tenant_policies():
                     self._postgres.execute_as_is(statement)
             if not migrating and read_place(self.path.parent) is None:
                 self.adopt(connection)

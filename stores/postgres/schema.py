@@ -10,7 +10,7 @@ from stores.sqlite.schema import FORMAT, ID_SECRET, SCHEMA, new_secret
 
 FORMAT_KEY = "schema_format"  # of `meta`; SQLite has a place of its own for it
 DEPLOYMENT = "deployment"  # of `meta`: which data directory the database belongs to
-WALL = "carrel.tenant"  # the setting of a session that says for whom it reads
+TENANT_SETTING = "carrel.tenant"  # the setting of a session that says for whom it reads
 # Tables whose rows SQLite numbers by itself, and statements read the number.
 WITH_ROWID = ("runs", "record_fields", "tree_members")
 _TRIGGER = re.compile(
@@ -116,12 +116,12 @@ def trigger(statement: str) -> list[str]:
     ]
 
 
-def walls() -> Iterator[str]:
+def tenant_policies() -> Iterator[str]:
     """Yield what lets a reader see the rows of one tenant alone, if it names one.
 
     It stands behind the conditions of each query. A superuser sees through it.
     """
-    named = f"(SELECT coalesce(current_setting('{WALL}', TRUE), ''))"
+    named = f"(SELECT coalesce(current_setting('{TENANT_SETTING}', TRUE), ''))"
     for name, (columns, _) in TABLES.items():
         if "tenant" in columns:
             test = f"{named} IN ('', tenant)"

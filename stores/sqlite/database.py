@@ -403,11 +403,7 @@ def damaged(path: Path, error: StorageError | sqlite3.Error) -> OperatorError:
     if (state := getattr(error, "sqlstate", None)) is not None:
         kind = ServerAwayError if isinstance(error, StorageUnavailableError) else OperatorError
         # No answer, a connection that was cut, a server that stops.
-        if state[:2] in (
-            "",
-            "08",
-            "57",
-        ):
+        if state[:2] in ("", "08", "57"):
             return kind(
                 "the PostgreSQL server of the catalogue does not answer",
                 value=" ".join(text.split()),
